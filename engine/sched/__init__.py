@@ -1,0 +1,1 @@
+"""The scheduler: queues, the output of a step, and the two passes."""
