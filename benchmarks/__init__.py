@@ -1,0 +1,1 @@
+"""Speed is measured here, never asserted in a test."""
