@@ -1,0 +1,85 @@
+// A figure on the page: when it is drawn, where its blocks are, and the ink outline over the block that is pointed at.
+
+import { draw } from "./plot.js";
+
+const AROUND = 60; // px
+
+export class Host {
+  /** `build(width, seen)` gives { traces, layout, hits }; `locate(x, y)` and `boxes(block)` default to the hits. */
+  constructor(name, build, { locate, boxes } = {}) {
+    this.name = name;
+    this.element = document.getElementById(`figure-${name}`);
+    this.plot = this.element.querySelector(".plot");
+    this.build = build;
+    this.hits = [];
+    this.locate = locate ?? ((x, y) => this.#hitAt(x, y));
+    this.boxes = boxes ?? ((block) => this.hits.filter((hit) => hit.block === block));
+    this.outlines = new Map();
+    this.top = 0; // of the part in sight, when it was drawn
+    this.element.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+  }
+
+  async draw() {
+    this.width ??= Math.floor(this.element.clientWidth);
+    this.height ??= Math.floor(this.element.clientHeight);
+    if (this.width < 40) return; // folded away: drawn when it opens
+    const figure = this.build(this.width, { room: this.height, clip: this.#seen() });
+    this.hits = figure.hits ?? [];
+    this.drawn = (this.drawn ?? 0) + 1;
+    await draw(this.plot, figure.traces, figure.layout);
+    for (const [kind, block] of [...this.outlines.entries()].map(([kind, one]) => [kind, one.block])) this.outline(kind, block);
+  }
+
+  /** Of a figure that scrolls, the part in sight with some more around; the rest isn't drawn. */
+  #seen() {
+    return this.element.classList.contains("scrolls") ? [this.top - AROUND, this.top + this.height + AROUND] : null;
+  }
+
+  #scrolled() {
+    if (Math.abs(this.element.scrollTop - this.top) < AROUND / 2) return;
+    this.top = this.element.scrollTop;
+    this.draw();
+  }
+
+  /** Note a new size, from the observer: to ask the element would make the browser lay out the page in between. */
+  resized(width, height) {
+    const changed = this.width !== undefined && (width !== this.width || height > this.height);
+    this.width = width;
+    this.height = height;
+    return changed;
+  }
+
+  describe(sentence) {
+    if (sentence) this.plot.setAttribute("aria-label", sentence);
+  }
+
+  /** Put the outline of `kind` (hovered, selected, focused) on a block; null takes it away. */
+  outline(kind, block) {
+    for (const mark of this.outlines.get(kind)?.marks ?? []) mark.remove();
+    if (block === null) {
+      this.outlines.delete(kind);
+      return;
+    }
+    const marks = this.boxes(block).map((box) => this.#mark(kind, box));
+    this.outlines.set(kind, { block, marks });
+  }
+
+  #mark(kind, { x, y, w, h }) {
+    const mark = document.createElement("i");
+    mark.className = `outline ${kind}`;
+    const grow = Math.max(0, (7 - Math.min(w, h)) / 2);
+    mark.style.cssText = `left:${x - grow - 1.5}px;top:${y - grow - 1.5}px;width:${w + 2 * grow + 3}px;height:${h + 2 * grow + 3}px`;
+    return this.plot.parentElement.appendChild(mark);
+  }
+
+  #hitAt(x, y) {
+    const hit = this.hits.find((cell) => x >= cell.x - 1 && x <= cell.x + cell.w + 1 && y >= cell.y - 1 && y <= cell.y + cell.h + 1);
+    return hit ? hit.block : null;
+  }
+
+  /** The block under a pointer event. */
+  blockUnder(event) {
+    const box = this.plot.getBoundingClientRect();
+    return this.locate(event.clientX - box.left, event.clientY - box.top);
+  }
+}

@@ -1,0 +1,135 @@
+// The free queue in its true order, head at the left. What left it in this step is lifted above, what came in is set below.
+
+import { Cells, idWidth } from "./cells.js";
+import { escapeText, fitText, pixelLayout } from "./plot.js";
+
+const GUTTER = 3;
+const CELL = 20;
+const ROW = CELL + GUTTER;
+const FOLD = 116; // px
+const LEFT = 2.5;
+const TOP = 2.5;
+const STRIP = 41;
+const LAST = 6;
+const MOST_GROUPS = 3;
+
+/** How wide a cell is, how many stand in a row, and how many rows the strip may take. */
+function shapeOf(width, size) {
+  const cell = idWidth(size);
+  const pitch = cell + GUTTER;
+  const fold = Math.ceil(FOLD / pitch);
+  return { cell, pitch, fold, columns: Math.max(fold + 3, Math.floor((width - LEFT) / pitch)), rows: width < 480 ? 3 : 1 };
+}
+
+export function queueFigure(model, width) {
+  const shape = shapeOf(width, model.pool.size);
+  const cells = new Cells();
+  const { queue, pool } = model;
+  const end = strip(cells, queue, shape, pool);
+  const below = STRIP + shape.rows * ROW + 22;
+  moved(cells, queue.out, width, TOP, { left: "head", shape, lifted: true });
+  moved(cells, queue.in, width, below, { left: "front", shape, lifted: false });
+  captions(cells, queue, shape, end, width);
+  if (!queue.out.length && !queue.in.length) cells.note(0, TOP + 10, "No block left the queue or came in.");
+  return { traces: cells.traces(), layout: pixelLayout(width, below + CELL + 8, cells.shapes()), hits: cells.hits };
+}
+
+/** The strip itself; of a long queue the middle is folded. Returns how many places it takes. */
+function strip(cells, queue, shape, pool) {
+  const { columns, rows, fold } = shape;
+  const room = columns * rows;
+  const { head, tail } = queue;
+  const all = queue.free === head.length ? head : null;
+  const last = Math.min(LAST, Math.floor((room - fold) / 3));
+  const items = all && all.length <= room ? all : [...head.slice(0, room - last - fold), null, ...(all ?? tail).slice(-last)];
+  let place = 0;
+  for (const item of items) {
+    const box = boxAt(place, shape);
+    if (item === null) {
+      const words = foldWords(queue, items);
+      cells.fold({ ...box, w: fold * shape.pitch - GUTTER }, words, words.length > 17 ? 9.5 : 11);
+      place += fold;
+      continue;
+    }
+    cells.add({ ...box, ...freeCell(item, pool), bold: place === 0 });
+    place += 1;
+  }
+  return place;
+}
+
+function boxAt(place, { columns, pitch, cell }) {
+  return { x: LEFT + (place % columns) * pitch, y: STRIP + Math.floor(place / columns) * ROW, w: cell, h: CELL };
+}
+
+function freeCell([block, hashed, changed], pool) {
+  return { block, kind: hashed ? "cached" : "free", hashed, changed, lost: pool.lostHash(block) };
+}
+
+function foldWords(queue, items) {
+  const hashed = queue.hashed - items.reduce((sum, item) => sum + (item && item[1] ? 1 : 0), 0);
+  const more = `${queue.free - (items.length - 1)} more`;
+  return hashed ? `${more}, ${hashed} hashed` : more;
+}
+
+function captions(cells, queue, { columns, rows, pitch, cell }, end, width) {
+  const y = STRIP + Math.min(rows, Math.max(1, Math.ceil(end / columns))) * ROW;
+  if (!queue.free) {
+    cells.note(0, STRIP + 10, "Nothing is free.", { tone: "ink2" });
+    return;
+  }
+  cells.needle(LEFT + cell / 2, y);
+  const next = queue.head[0]?.[1] ? "head, handed out next: its hash is lost then" : "head, handed out next";
+  cells.note(LEFT + cell / 2 + 7, y + 6, next);
+  const last = rows === 1 ? Math.min(end, columns) * pitch - GUTTER : width - 2;
+  if (last > next.length * 7 + 60) cells.note(last + 2, y + 6, "tail", { align: "middle left" });
+}
+
+/** Groups of blocks that moved: those at the head's end from the left, the others from the right. */
+function moved(cells, groups, width, y, { left, shape, lifted }) {
+  const { pitch, cell } = shape;
+  const space = groups.length > 1 ? width / Math.min(groups.length, MOST_GROUPS) : width;
+  const most = Math.max(2, Math.floor((space - Math.min(200, Math.max(104, space * 0.48))) / pitch));
+  let [from, to] = [LEFT, width - LEFT];
+  groups.slice(0, MOST_GROUPS).forEach((group, i) => {
+    const size = Math.min(most, group.total);
+    const onLeft = group.end === left || (i === 0 && groups.length > 2);
+    const x = onLeft ? from : to - size * pitch + GUTTER;
+    groupCells(cells, group, { x, y, w: cell, h: CELL, pitch }, size);
+    groupWords(cells, group, onLeft ? x + size * pitch + 5 : x - 8, y, {
+      onLeft, room: space - size * pitch - 10, more: i === MOST_GROUPS - 1 ? groups.length - MOST_GROUPS : 0,
+    });
+    cells.pointer(onLeft ? x + cell / 2 : x + (size - 0.5) * pitch - GUTTER / 2, lifted ? y + CELL + 5 : y - 12);
+    if (onLeft) from += space;
+    else to -= space;
+  });
+}
+
+function groupCells(cells, { blocks, hashed, total }, { x, y, w, h, pitch }, size) {
+  const short = total > size;
+  blocks.slice(0, short ? size - 1 : size).forEach((block, i) => {
+    const kind = hashed[i] ? "cached" : "free";
+    cells.add({ x: x + i * pitch, y, w, h, block, kind, hashed: hashed[i], changed: true, apart: i === 0 });
+  });
+  if (!short) return;
+  const box = { x: x + (size - 1) * pitch, y, w, h };
+  cells.add({ ...box, kind: "fold", changed: true });
+  const words = `+${total - size + 1}`;
+  cells.note(box.x + w / 2, y + h / 2, words, { tone: "ink2", align: "middle center", size: words.length > 3 ? 9 : 10 });
+}
+
+function groupWords(cells, group, x, y, { onLeft, room, more }) {
+  const [head, rest] = told(group.why);
+  const hashed = group.hashed.filter(Boolean).length;
+  const detail = rest || (hashed === 0 ? "none hashed" : hashed === group.total ? "all hashed" : `${hashed} of ${group.total} hashed`);
+  const align = onLeft ? "middle right" : "middle left";
+  const bold = { size: 11.5, bold: true };
+  cells.note(x, y + 4, `<b>${escapeText(fitText(head, room, bold))}</b>`, { tone: "ink", align, size: 11.5 });
+  cells.note(x, y + 17, escapeText(fitText(more > 0 ? `and ${more} more moves` : detail, room, { size: 11.5 })), { align, size: 11.5 });
+}
+
+/** "freed: warm finished; hashed, so to the back" in two lines: what happened, and what follows. */
+function told(why) {
+  const text = why.replace(/^freed: /, "");
+  const at = text.includes("; ") ? text.indexOf("; ") : text.indexOf(": ");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 2)];
+}

@@ -1,0 +1,102 @@
+// Frames: htmx swaps their text, we keep the address and hand their data to the figures.
+
+/** `show(names)` draws the named figures. */
+export function watchFrames(model, show) {
+  document.addEventListener("htmx:before:swap", ({ detail }) => {
+    const { ctx, tasks } = detail;
+    if (!isFrame(tasks)) return;
+    if (keepsComposer(ctx)) drop(tasks, "composer");
+    // Before the swap: relative links of the new content hold from the new address on.
+    if (isNewSession(ctx)) moveTo(ctx.hx.pushurl);
+  });
+  document.addEventListener("htmx:after:swap", async ({ detail }) => {
+    const script = document.getElementById("figures");
+    if (!script || script.dataset.read) return;
+    script.dataset.read = "yes";
+    await take(JSON.parse(script.textContent), model, show, detail.ctx);
+  });
+  document.addEventListener("htmx:response:error", ({ detail }) => {
+    if (!detail.ctx.text?.includes("<hx-partial")) say(messageOf(detail.ctx));
+  });
+  document.addEventListener("htmx:error", ({ detail }) => {
+    if (detail.ctx) say("The server did not answer. Nothing is lost: what you did last may still be done; try again.");
+  });
+  // Back to another session or to the start: their pages differ in more than the frame.
+  addEventListener("popstate", () => location.reload());
+  document.getElementById("figures").dataset.read = "yes";
+  toStop();
+}
+
+/** What the frame doesn't bring keeps pointing where it did. */
+function moveTo(url) {
+  for (const one of document.querySelectorAll("head link, .top a")) one.setAttribute("href", one.href);
+  for (const image of document.querySelectorAll(".top img")) image.src = image.src;
+  history.pushState(null, "", url);
+}
+
+/** Acting on the built-in scenario makes a session: the address changes by more than the moment. */
+function isNewSession(ctx) {
+  return Boolean(ctx.hx?.pushurl) && !ctx.hx.pushurl.startsWith("?");
+}
+
+function isFrame(tasks) {
+  return tasks.some((task) => task.target?.id === "figures");
+}
+
+async function take(data, model, show, ctx) {
+  const place = document.querySelector("#transport .buttons").dataset;
+  if (!model.accepts(data)) {
+    await fetchWhole(place);
+    return;
+  }
+  const single = data.from !== null && data.from !== undefined;
+  document.body.classList.toggle("stepped", single && !ctx?.quick);
+  history.replaceState(history.state, "", location.pathname + withSelection(place.query));
+  await show(model.apply(data));
+  toStop();
+}
+
+function fetchWhole({ base, query }) {
+  return window.htmx.ajax("GET", `${base}frame${query}`, { target: "#transport", swap: "none" });
+}
+
+function withSelection(query) {
+  const chosen = new URLSearchParams(location.search).get("sel");
+  return chosen ? `${query}&sel=${encodeURIComponent(chosen)}` : query;
+}
+
+/** What was typed stays, unless the composer itself was sent. */
+function keepsComposer(ctx) {
+  const form = document.querySelector("#composer form");
+  if (!form || form.contains(ctx.sourceElement)) return false;
+  const typed = [...form.elements].some((field) => field.type !== "hidden" && field.value !== field.defaultValue);
+  return (typed || form.contains(document.activeElement)) && !isNewSession(ctx);
+}
+
+function drop(tasks, id) {
+  const at = tasks.findIndex((task) => task.target?.id === id);
+  if (at >= 0) tasks.splice(at, 1);
+}
+
+/** Keep the present stop of a long time line in view. */
+function toStop() {
+  const stop = document.querySelector("#transport .crowded .stop.now");
+  const line = stop?.parentElement;
+  if (line && line.scrollWidth > line.clientWidth) line.scrollLeft = stop.offsetLeft - line.clientWidth / 2;
+}
+
+function messageOf({ text, response }) {
+  try {
+    return JSON.parse(text).error.message;
+  } catch {
+    const page = new DOMParser().parseFromString(text ?? "", "text/html");
+    return page.querySelector("main p:not(.caption)")?.textContent ?? `The server answered ${response.status}.`;
+  }
+}
+
+function say(message) {
+  const line = document.createElement("p");
+  line.className = "error";
+  line.textContent = message;
+  document.getElementById("notice").replaceChildren(line);
+}

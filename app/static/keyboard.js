@@ -1,0 +1,42 @@
+// Arrow keys belong to what has the focus: the pool's blocks, a field; else to time.
+
+const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
+
+export function watchKeys(selection) {
+  let busy = 0;
+  let waiting = null;
+  const press = (id) => {
+    if (busy) waiting = id; // one press is remembered, not a queue of them
+    else document.getElementById(id)?.click();
+  };
+  document.addEventListener("htmx:before:request", () => { busy += 1; });
+  document.addEventListener("htmx:finally:request", () => {
+    busy = Math.max(0, busy - 1);
+    const next = waiting;
+    waiting = null;
+    if (next && !busy) setTimeout(() => press(next)); // after htmx has let go of the request
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape") {
+      selection.close();
+      return;
+    }
+    if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
+    if (event.target.closest("#figure-pool")) {
+      if (selection.move(event.key)) event.preventDefault();
+      return;
+    }
+    if (event.key === "?") document.getElementById("keys").showModal();
+    const id = TIME[event.key];
+    if (!id || ownsKey(event)) return;
+    event.preventDefault();
+    press(id);
+  });
+}
+
+/** Space presses a focused button or link; lists that scroll keep their keys. */
+function ownsKey({ key, target }) {
+  if (key === " ") return target.closest("button, a");
+  return (key === "Home" || key === "End") && target.closest("ol[tabindex]");
+}
