@@ -1,0 +1,1 @@
+"""The web app and the command line: `routes` -> `services` -> `engine`; `rendering` turns moments into contexts."""

@@ -1,0 +1,143 @@
+"""The calls of `allocate_slots` in a step, stage by stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.contexts.moment import BarPart, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number over its name in a formula; `sign` stands before it: "", +, −, ≤, >, =."""
+
+    sign: str
+    value: int
+    name: str
+    wrong: bool = False
+    """The part of a test that does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A block in the call panel."""
+
+    block: int
+    hashed: bool
+    hit: bool
+    changed: bool
+    numbers: tuple[int, ...]
+    """Its holders now, two at most, the longest holder first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChipRow:
+    """Blocks with one caption; of more than 40 the first and last 20 are listed, `folded` are between."""
+
+    chips: tuple[Chip, ...]
+    folded: int
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPart:
+    """A part of a test's bar, in blocks; `kind`: idle (hits in the free queue), new, watermark, reserved."""
+
+    kind: str
+    blocks: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBar:
+    """A test in blocks: what is asked, up against what is free."""
+
+    parts: tuple[UnitPart, ...]
+    free: int
+    """The mark that must not be passed."""
+    verdict: str
+    """ "fits, 18 to spare" or "21 more free blocks needed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Terms in one row; `label` names the group where there are several."""
+
+    label: str
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a call: gate, release, count, check, touch, pop, hash or return."""
+
+    name: str
+    title: str
+    about: str
+    """A few quiet words beside the title."""
+    side: str
+    """The fact at the right: "8 touched"; "" if there is none."""
+    is_test: bool
+    ran: bool
+    passed: bool | None
+    """Of a test that ran."""
+    formulas: tuple[Formula, ...]
+    bar: UnitBar | None
+    rows: tuple[ChipRow, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What a refusal leads to."""
+
+    head: str
+    """ "Waiting pass: admission stops"."""
+    sentences: tuple[Words, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One `allocate_slots` call, told whole."""
+
+    index: int
+    request: str
+    number: int
+    granted: bool
+    verdict: Words
+    detail: str
+    """The second sentence: where the numbers come from."""
+    layout: tuple[BarPart, ...]
+    """comp, new_comp, ext_comp, new, lookahead (always all five, in tokens), then later."""
+    table: tuple[ChipRow, ...]
+    """The table after the call, a row a group; empty when refused."""
+    stages: tuple[Stage, ...]
+    next: Next | None
+    """None when granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTab:
+    """A call in one word: `takes` is "13" (blocks that left the free queue) or "None"."""
+
+    index: int
+    request: str
+    number: int
+    takes: str
+    granted: bool
+    told: bool
+    """Whether it is among `Calls.calls`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of this step in call order. With many, only the first ones and the chosen one are told whole."""
+
+    tabs: tuple[CallTab, ...]
+    calls: tuple[Call, ...]
+    chosen: int
+    """Index (`Call.index`) of the one to show first: refused, or taking most; -1 if there is no call."""
+    note: str
+    """A sentence when there is no call; "" otherwise."""
+    last: str | None
+    """Without a call: the query of the last step that made one."""

@@ -1,0 +1,151 @@
+"""One moment: where time stands, the requests, the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a sentence; a request's id carries its `number` and is set apart."""
+
+    text: str
+    number: int | None = None
+
+
+Words = tuple[Piece, ...]
+"""A sentence in pieces, to be written one behind the other without spaces between."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which moment of which branch is shown."""
+
+    base: str
+    """What every relative URL but `?…` starts with: "" on `/`, "SESSION/" on `/s/SESSION`."""
+    title: str
+    branch: str
+    at: int
+    """K: actions executed."""
+    end: int
+    """n: actions there are."""
+    query: str
+    """`?branch=main&at=K` of this moment."""
+    summary: str
+    """The config in a few words: "101 blocks of 16 tokens, watermark 5 blocks"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One action on the time line.
+
+    `kind`: step, add, abort or reset; `notable`: finished, refused, preempted, evicted.
+    """
+
+    at: int
+    query: str
+    kind: str
+    label: str
+    """In words: "step 3", "+ R", "abort R", "reset"."""
+    notable: tuple[str, ...]
+    note: str
+    """The notable things in words: "warm finished"; "" if there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Where time stands and where it can go; a query is None where there is nothing to go to."""
+
+    first: str | None
+    back: str | None
+    forward: str | None
+    """The recorded next moment; None at the end."""
+    last: str | None
+    label: str
+    """ "after 6 of 15"."""
+    doing: str
+    """What the action just executed was: "step 3", "add_request R"; "the start" at 0."""
+    marks: tuple[Mark, ...]
+    """The actions around this moment, at most 60 in all, in order."""
+    before: int
+    """Actions before the first mark that are not listed."""
+    after: int
+    """Actions behind the last mark that are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """A part of a token bar, in tokens.
+
+    `kind`: comp, new_comp, ext_comp, new, lookahead, or later (known but not reached).
+    """
+
+    kind: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A living request."""
+
+    id: str
+    number: int
+    status: str
+    tag: str
+    """What this action did to it in one word: added, admitted, resumed, preempted, refused; "" if nothing of these."""
+    tokens: int
+    """Known: prompt and output so far."""
+    prompt_tokens: int
+    output_tokens: int
+    computed: int
+    now: int
+    """Tokens scheduled in this step."""
+    blocks: int
+    """Table entries in all groups, null entries left out."""
+    preemptions: int
+    bar: tuple[BarPart, ...]
+    """comp, new_comp (reused), new (now), later; parts of length 0 are left out."""
+    caption: str
+    """ "945 + 1 now" or "128 hit + 100 now, 72 to go"."""
+    facts: tuple[str, ...]
+    """What differs from a plain request: "priority 3", "salt x", "LoRA y", "preempted twice"."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRow:
+    """A request that left in this action; `how` in words: "reached max_tokens"."""
+
+    id: str
+    number: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Waiting queue and running list in true order, at most 100 rows each, and who left in this action."""
+
+    waiting: tuple[RequestRow, ...]
+    waiting_total: int
+    waiting_note: str
+    """A sentence for the empty queue; "" otherwise."""
+    running: tuple[RequestRow, ...]
+    running_total: int
+    running_note: str
+    finished: tuple[FinishedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A line of the log; `kind`: schedule, lookup, chunk, blocks, preempt, halt, draft, finish, event, action."""
+
+    kind: str
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the action did, in sentences."""
+
+    head: str
+    """ "step 3", or what else the action was."""
+    sentences: tuple[Sentence, ...]

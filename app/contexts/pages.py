@@ -1,0 +1,163 @@
+"""Pages, frames, cards and forms: what each template is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from app.contexts.calls import Calls
+from app.contexts.moment import Log, Requests, Transport, View, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message to the reader; `query` leads on, named by `link`."""
+
+    text: str
+    kind: str = "info"
+    """info or error."""
+    link: str = ""
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a form: what is in it now, and what is wrong with it ("" if nothing)."""
+
+    name: str
+    label: str
+    value: str
+    hint: str
+    kind: str = "text"
+    """text, number or checkbox (value "on" or "")."""
+    error: str = ""
+    more: bool = False
+    """Belongs under "more options"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """The form that adds a request. `error` is what belongs to no field."""
+
+    fields: tuple[Field, ...]
+    error: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it shows an error."""
+        return bool(self.error) or any(field.error for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class AbortForm:
+    """The form that aborts a request, now or while the next step runs."""
+
+    ids: tuple[str, ...]
+    """Living requests, at most 200: running, then waiting."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameContext:
+    """frame.html: everything that a move in time changes; the same for everybody."""
+
+    view: View
+    transport: Transport
+    requests: Requests
+    calls: Calls
+    log: Log
+    composer: Composer
+    abort: AbortForm
+    notice: Notice | None
+    figures: Markup
+    """The figures' data as JSON that may stand in a script element."""
+    delta: bool
+    """Whether `figures` is a change on top of the moment before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """page.html: the frame and what stands around it."""
+
+    frame: FrameContext
+    owner: bool
+    """Whether this reader may act (on `/` everybody may: acting makes a session of his own)."""
+    builtin: bool
+    """Whether this is `/`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HashLine:
+    """A hash of a block: 16 hex digits, its parent's, and the prefix it stands for."""
+
+    hash: str
+    parent: str
+    """ "" for the first of a chain."""
+    group: int
+    tokens: str
+    """ "tokens 112 to 127"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A request that holds a block, and where in its table."""
+
+    id: str
+    number: int
+    entry: str
+    """ "entry 7", with the group where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class LifeEvent:
+    """What happened to a block in one action."""
+
+    at: int
+    """The moment after it."""
+    query: str
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContext:
+    """block.html (a fragment, or a page of its own): the card of one block."""
+
+    view: View
+    block: int
+    state: str
+    """null, free and empty, free but cached, held, or shared."""
+    ref_cnt: int
+    place: str
+    """Its place in the free queue in words; "" when it is not in it."""
+    hashes: tuple[HashLine, ...]
+    owners: tuple[Owner, ...]
+    life: tuple[LifeEvent, ...]
+    """The latest 100, newest last."""
+    life_before: int
+    """Earlier ones that are not listed."""
+    whole_page: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorContext:
+    """error.html: a page that says what is wrong and where to go on."""
+
+    status: int
+    title: str
+    message: str
+    expected: str
+    link: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormErrorContext:
+    """form_error.html: the answer to htmx when an action is refused: words beside the field, what was typed kept."""
+
+    view: View
+    form: str
+    """Which form: add, abort, step, run or reset."""
+    composer: Composer
+    abort: AbortForm
+    notice: Notice | None

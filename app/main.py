@@ -1,0 +1,56 @@
+"""The web application, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+from starlette_compress import CompressMiddleware
+
+from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
+from app.routes import acts, pages
+from app.routes.answers import Parts
+from app.routes.errors import add_handlers
+from app.services.sessions import Sessions
+from app.settings import Settings
+from app.store import Store
+from app.templating import HERE, Templates, VersionedFiles
+from engine.scenario import Scenario, read_scenario
+
+BUILTIN: Final = HERE / "scenarios" / "one-call.json"
+
+
+def create_app(settings: Settings) -> ASGIApp:
+    """The application over the database in `settings.data`, with everything that surrounds a request.
+
+    Raises:
+        StoreError: the database can't be opened.
+    """
+    store = Store(settings.data)
+    sessions = Sessions(settings, store, builtin_scenario())
+    templates = Templates()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        sessions.close()
+        store.close()
+
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.state.parts = Parts(settings, store, sessions, templates)
+    add_handlers(app)
+    app.include_router(pages.router)
+    app.include_router(acts.router)
+    app.mount("/static", VersionedFiles(templates.version))
+    own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
+    guarded = OriginCheck(BodyLimit(CompressMiddleware(app), settings.max_body), own_hosts)
+    return SecurityHeaders(guarded)
+
+
+def builtin_scenario() -> Scenario:
+    """The built-in scenario, "One call, traced"."""
+    return read_scenario(BUILTIN.read_bytes())

@@ -1,0 +1,196 @@
+"""The calls of `allocate_slots` in this step: each with a verdict, its stages, and what a refusal leads to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.contexts import BarPart, Call, Calls, CallTab, ChipRow, Next, Piece, Words
+from app.rendering.moment import Moment
+from app.rendering.stages import chip_row, stages
+from app.rendering.words import count, listed, sentence
+from engine.actions import Step
+from engine.call_trace import CallTrace
+from engine.step_trace import StepTrace
+
+TOLD: Final = 8
+MOST_TABS: Final = 200
+
+
+def calls(moment: Moment) -> Calls:
+    """Every call as a tab; the first ones and the chosen one told whole."""
+    trace = moment.applied.trace if moment.applied else None
+    if trace is None or not trace.calls:
+        return _no_calls(moment)
+    chosen = _chosen(trace)
+    told = {*range(min(TOLD, len(trace.calls))), chosen}
+    return Calls(
+        tuple(_tab(moment, index, call, told) for index, call in enumerate(trace.calls[:MOST_TABS])),
+        tuple(_call(moment, trace, index) for index in sorted(told)),
+        chosen,
+        "",
+        None,
+    )
+
+
+def _no_calls(moment: Moment) -> Calls:
+    last = moment.columns.last_call[moment.at]
+    is_step = moment.applied is not None and isinstance(moment.applied.outcome.action, Step)
+    note = "This step made no call to allocate_slots." if is_step else "Only a step calls allocate_slots."
+    return Calls((), (), -1, note, None if last < 0 else moment.query(last))
+
+
+def _chosen(trace: StepTrace) -> int:
+    """The one most worth a look: the last refused one, else an admission, else the one that takes most."""
+    refused = [index for index, call in enumerate(trace.calls) if not call.granted]
+    if refused:
+        return refused[-1]
+    return max(
+        range(len(trace.calls)), key=lambda index: (trace.calls[index].comp == 0, _taken(trace.calls[index]), index)
+    )
+
+
+def _taken(call: CallTrace) -> int:
+    """Blocks that left the free queue."""
+    return len(call.popped) + sum(touched.place is not None for touched in call.touched)
+
+
+def _tab(moment: Moment, index: int, call: CallTrace, told: set[int]) -> CallTab:
+    takes = str(_taken(call)) if call.granted else "None"
+    return CallTab(index, call.request, moment.number(call.request), takes, call.granted, index in told)
+
+
+def _call(moment: Moment, trace: StepTrace, index: int) -> Call:
+    call = trace.calls[index]
+    return Call(
+        index,
+        call.request,
+        moment.number(call.request),
+        call.granted,
+        _granted(moment, call) if call.granted else _refused(moment, call),
+        _granted_detail(call) if call.granted else _refused_detail(call),
+        _layout(moment, call),
+        _table(moment, call) if call.granted else (),
+        stages(moment, call),
+        None if call.granted else _next(moment, trace, index),
+    )
+
+
+def _granted(moment: Moment, call: CallTrace) -> Words:
+    """As "Granted. R reuses 8 cached blocks and takes 7 new ones."."""
+    hits, new = len(call.touched), len(call.popped)
+    if hits and new:
+        text = f"Granted. {{}} reuses {count(hits, 'cached block')} and takes {count(new, 'new one')}."
+    elif hits:
+        text = f"Granted. {{}} reuses {count(hits, 'cached block')} and needs no new one."
+    elif new:
+        text = f"Granted. {{}} takes {count(new, 'new block')}."
+    else:
+        text = "Granted. {} needs no new block."
+    return sentence(moment, text, call.request)
+
+
+def _granted_detail(call: CallTrace) -> str:
+    """Where the numbers come from."""
+    test, taken = call.check, _taken(call)
+    assert test is not None
+    if not taken:
+        return f"Its {count(call.new, 'token')} fit into blocks that it holds already."
+    idle = taken - len(call.popped)
+    parts = f": {count(idle, 'idle hit')} and {len(call.popped)} from its head" if idle else " from its head"
+    words = f"The free queue gives up {taken}{parts}."
+    if test.headroom:
+        return (
+            f"{words} With the watermark of {test.headroom} that is {taken + test.headroom} of {test.free}; "
+            f"{test.spare} stay to spare."
+        )
+    return f"{words} {test.spare} of {test.free} stay free."
+
+
+def _refused(moment: Moment, call: CallTrace) -> Words:
+    """As "Refused. second needs 38 blocks, and 21 more would have to be free."."""
+    test = call.gate if call.refused_by == "gate" else call.check
+    assert test is not None
+    more = f"{call.shortfall} more would have to be free"
+    if call.can_never_fit(moment.pool.num_blocks - 1):
+        more = f"can never fit in a pool of {moment.pool.num_blocks - 1}"
+    return sentence(moment, f"Refused. {{}} needs {count(test.needed, 'block')}, and {more}.", call.request)
+
+
+def _refused_detail(call: CallTrace) -> str:
+    """As "The whole sequence of 600 tokens takes 38 blocks and 5 must stay behind: 43. Only 22 are free."."""
+    gate = call.refused_by == "gate"
+    test = call.gate if gate else call.check
+    assert test is not None
+    what = f"The whole sequence of {test.tokens} tokens takes" if gate else f"Slots up to token {test.tokens} take"
+    behind = f" and {test.headroom} must stay behind: {test.needed + test.headroom}" if test.headroom else ""
+    free = test.free - test.reserved
+    reserved = f", {test.reserved} of them reserved" if test.reserved else ""
+    only = "None is free." if not free else f"Only {test.free} {'is' if test.free == 1 else 'are'} free{reserved}."
+    return f"{what} {count(test.needed, 'block')}{behind}. {only}"
+
+
+def _layout(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
+    """The token ranges of the call: always the five of vLLM, then what is known but comes later."""
+    request = moment.scheduler.requests.get(call.request)
+    asked = call.comp + call.new_comp + call.ext_comp + call.new
+    gate_tokens = call.gate.tokens if call.gate else 0
+    known = max(gate_tokens, request.num_tokens if request and request.is_prefill_chunk else 0)
+    parts = [
+        BarPart("comp", call.comp),
+        BarPart("new_comp", call.new_comp),
+        BarPart("ext_comp", call.ext_comp),
+        BarPart("new", call.new),
+        BarPart("lookahead", call.lookahead),
+    ]
+    later = max(known - asked, 0)
+    return (*parts, BarPart("later", later)) if later else tuple(parts)
+
+
+def _table(moment: Moment, call: CallTrace) -> tuple[ChipRow, ...]:
+    """The table as it is at the end of the step, a row a group."""
+    tables = moment.manager.get_blocks(call.request)
+    hit = moment.history.hit_blocks.get(call.request, ())
+    several = len(tables) > 1
+    return tuple(
+        chip_row(moment, table, f"group {group}" if several else "", range(hit[group] if group < len(hit) else 0))
+        for group, table in enumerate(tables)
+        if table
+    )
+
+
+def _next(moment: Moment, trace: StepTrace, index: int) -> Next:
+    """What a refusal leads to: somebody is preempted, or admission stops."""
+    call = trace.calls[index]
+    if call.comp:
+        # Each refusal of a running request has its own preemption, in the same order.
+        place = sum(not other.granted and other.comp > 0 for other in trace.calls[:index])
+        victims = [preemption for preemption in trace.preemptions if preemption.by is not None]
+        if place < len(victims):
+            return _preempted(moment, call, victims[place].victim)
+    return _admission_stops(moment, call)
+
+
+def _preempted(moment: Moment, call: CallTrace, victim: str) -> Next:
+    if victim == call.request:
+        words = sentence(
+            moment, "{} is the victim itself: it gives back its blocks and waits. The running pass ends.", victim
+        )
+        return Next("Running pass: it preempts itself", (words,))
+    lines = (
+        sentence(moment, "{} gives back its blocks and goes back to the waiting queue.", victim),
+        sentence(moment, "Then {} is tried again.", call.request),
+    )
+    return Next(f"Running pass: {victim} is preempted", lines)
+
+
+def _admission_stops(moment: Moment, call: CallTrace) -> Next:
+    lines = [sentence(moment, "{} keeps its place at the head of the waiting queue.", call.request)]
+    lines.append((Piece("The call changed nothing." if not call.released_count else "Only the release stays."),))
+    output = moment.applied.outcome.output if moment.applied else None
+    scheduled = output.num_scheduled_tokens if output else {}
+    if scheduled:
+        names = listed(moment, ((name, f"({count(tokens, 'token')})") for name, tokens in scheduled.items()))
+        lines.append((Piece("The step still runs "), *names, Piece(".")))
+    else:
+        lines.append((Piece("Nothing else runs in this step."),))
+    return Next("Waiting pass: admission stops", tuple(lines))

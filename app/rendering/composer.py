@@ -1,0 +1,62 @@
+"""The forms that act: what their fields hold, and beside each what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import chain, count, islice
+from string import ascii_uppercase
+from typing import Final
+
+from app.contexts import AbortForm, Composer, Field
+from app.rendering.moment import Moment
+
+MOST_IDS: Final = 200
+
+FIELDS: Final = (
+    ("id", "id", "", "text", "a name for the request", False),
+    ("tokens", "prompt tokens", "100", "number", "tokens of its own", False),
+    ("max_tokens", "max_tokens", "16", "number", "tokens it may say", False),
+    ("shared", "shared prefix", "", "text", "a name; requests that give the same one share it", False),
+    ("shared_tokens", "its tokens", "", "number", "length of the shared prefix", False),
+    ("priority", "priority", "0", "number", "smaller is served first, under the priority policy", True),
+    ("cache_salt", "cache_salt", "", "text", "only equal salts share blocks", True),
+    ("lora", "LoRA", "", "text", "an adapter's name; only equal ones share blocks", True),
+    ("accept", "accepted drafts", "0", "text", "in each step in turn, with commas: 0, 2, 1", True),
+    (
+        "skip_reading_prefix_cache",
+        "skip reading the prefix cache",
+        "",
+        "checkbox",
+        "stores its blocks, but hits none",
+        True,
+    ),
+)
+"""Name, label, usual value, kind, hint, and whether it belongs under "more"."""
+
+
+def composer(
+    moment: Moment, typed: Mapping[str, str] | None = None, errors: Mapping[str, str] | None = None
+) -> Composer:
+    """The form that adds a request: the usual values, or what was typed with its errors ("" belongs to no field)."""
+    errors = errors or {}
+    fields = []
+    for name, label, usual, kind, hint, more in FIELDS:
+        value = typed.get(name, "") if typed is not None else usual
+        if name == "id" and typed is None:
+            value = next_id(moment.cursor.simulation.scripts)
+        fields.append(Field(name, label, value, hint, kind, errors.get(name, ""), more))
+    known = {field.name for field in fields}
+    loose = " ".join(text for name, text in errors.items() if name not in known)
+    return Composer(tuple(fields), loose)
+
+
+def abort_form(moment: Moment, error: str = "") -> AbortForm:
+    """The form that aborts a request: running ones first, then waiting ones."""
+    living = islice(chain(moment.scheduler.running, moment.scheduler.waiting), MOST_IDS)
+    return AbortForm(tuple(request.request_id for request in living), error)
+
+
+def next_id(used: Collection[str]) -> str:
+    """The first of A, B, .. Z, A2, B2, .. that no request ever had."""
+    names = (letter + (str(turn) if turn > 1 else "") for turn in count(1) for letter in ascii_uppercase)
+    return next(name for name in names if name not in used)

@@ -1,0 +1,95 @@
+"""The free queue's data: its head, its tail, and what left or entered it in this action and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from app.rendering.moment import Moment
+from engine.step_trace import WHY_FREED
+from engine.trace import Entry
+
+HEAD: Final = 400
+TAIL: Final = 26
+MOVED: Final = 40
+
+Data = dict[str, Any]
+
+
+def queue(moment: Moment) -> Data:
+    """The same data in a whole and in a change: it is short."""
+    pool, changed = moment.pool, moment.changed
+    hashes, free_queue = pool.block_hash, pool.free_queue
+
+    def cells(blocks: list[int]) -> list[list[int]]:
+        return [[block, int(hashes[block] is not None), int(block in changed)] for block in blocks]
+
+    free = pool.num_free_blocks
+    tail = free_queue.last(min(TAIL, free - HEAD)) if free > HEAD else []
+    log = moment.applied.outcome.log if moment.applied else ()
+    return {
+        "free": free,
+        "hashed": moment.counts.cached,
+        "head": cells(list(islice(free_queue, HEAD))),
+        "tail": cells(tail),
+        "out": list(_left(log)),
+        "in": list(_entered(log)),
+    }
+
+
+def _left(log: tuple[Entry, ...]) -> Iterator[Data]:
+    """Blocks that left the queue: popped from its head, or touched wherever they lay."""
+    request, free = "", 0
+    for entry in log:
+        match entry:
+            case ("call", name, *_, now_free):
+                request, free = name, now_free
+            case ("touch", _, blocks, _, places):
+                gone = [(block, place) for block, place in zip(blocks, places, strict=True) if place is not None]
+                if gone:
+                    at = [place for _, place in gone]
+                    yield _move(
+                        [block for block, _ in gone], [1] * len(gone), _end(at, free), f"touched: {request} hits them"
+                    )
+                    free -= len(gone)
+            case ("pop", _, blocks, evicted):
+                lost = {block for _, block, _ in evicted}
+                if blocks:
+                    hashed = [int(block in lost) for block in blocks[:MOVED]]
+                    yield _move(blocks, hashed, "head", f"popped for {request}")
+                    free -= len(blocks)
+            case ("free", _, _, front, back, _, _):
+                free += len(front) + len(back)
+
+
+def _end(places: list[int], free: int) -> str:
+    """Where in the queue the blocks lay that were taken out one after the other, the first one from `free` blocks."""
+    if all(place == 0 for place in places):
+        return "head"
+    if all(place == free - 1 - gone for gone, place in enumerate(places)):
+        return "tail"
+    return "middle"
+
+
+def _entered(log: tuple[Entry, ...]) -> Iterator[Data]:
+    """Blocks that came back: unhashed ones in front, hashed ones behind."""
+    why = ""
+    for entry in log:
+        match entry:
+            case ("call", name, *_):
+                why = f"left the window of {name}"
+            case ("preempt", name, by):
+                why = f"freed: {name} was preempted" if by else f"freed: a reset preempted {name}"
+            case ("finish", name, status):
+                how = {"aborted": "was aborted", "stopped": "stopped", "finished": "finished"}[WHY_FREED[status]]
+                why = f"freed: {name} {how}"
+            case ("free", _, _, front, back, _, _):
+                if front:
+                    yield _move(front, [0] * len(front), "front", f"{why}; unhashed, so to the front")
+                if back:
+                    yield _move(back, [1] * len(back), "back", f"{why}; hashed, so to the back")
+
+
+def _move(blocks: list[int], hashed: list[int], end: str, why: str) -> Data:
+    return {"blocks": list(blocks[:MOVED]), "hashed": hashed[:MOVED], "total": len(blocks), "end": end, "why": why}

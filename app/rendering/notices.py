@@ -1,0 +1,42 @@
+"""Messages to the reader: how a run ended, a replay that took too long."""
+
+from __future__ import annotations
+
+from app.contexts import Notice
+from app.rendering.moment import Moment
+from app.rendering.words import count
+from app.services.acting import RunEnd
+
+
+def run_notice(moment: Moment, run: RunEnd) -> Notice:
+    """How a run ended and why."""
+    steps = f"Ran {count(run.steps, 'step')}." if run.steps else "No step was run."
+    why = {
+        "nothing_left": "No request is left.",
+        "no_change": f"The step changed nothing, and so would every further one. {_why_no_change(moment)}",
+        "steps": "That is the most for one run; run again to go on.",
+        "actions": "The session is full: it has as many actions as Poolscope takes.",
+        "time": "That took as long as one run may take; run again to go on.",
+    }[run.why]
+    return Notice(f"{steps} {why}".strip())
+
+
+def _why_no_change(moment: Moment) -> str:
+    """A request that can never fit, or a livelock."""
+    trace = moment.applied.trace if moment.applied else None
+    refused = next((call for call in reversed(trace.calls) if not call.granted), None) if trace else None
+    if refused is None:
+        return "Requests are left, but none of them can go on."
+    usable = moment.pool.num_blocks - 1
+    if refused.can_never_fit(usable):
+        return f"{refused.request} can never fit: not even all {count(usable, 'usable block')} would be enough."
+    more = count(refused.shortfall, "more free block")
+    if not moment.scheduler.running:
+        return f"A livelock: {refused.request} needs {more}, and nothing runs that could free any."
+    return f"A livelock: {refused.request} needs {more}, and nobody who holds blocks goes on."
+
+
+def short_replay(moment: Moment, wanted: int) -> Notice:
+    """The replay took too long and stopped before the moment that was asked for."""
+    text = f"Replaying up to action {wanted} takes longer than one request may; this is after {moment.at}."
+    return Notice(text, "info", f"Go on to action {wanted}", moment.query(wanted))

@@ -1,0 +1,94 @@
+"""Where time stands: the view, the transport and its marks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.contexts import Mark, Transport, View
+from app.rendering.moment import Moment
+from app.rendering.words import count
+from app.services.columns import Notable
+from engine.actions import Abort, Action, AddRequest, ResetPrefixCache, Step
+from engine.config import EngineConfig
+
+MARKS: Final = 60
+
+
+def view(moment: Moment) -> View:
+    """Which moment is shown."""
+    summary = config_summary(moment.cursor.simulation.config)
+    end = len(moment.actions)
+    return View(moment.base, moment.title, moment.branch, moment.at, end, moment.query(moment.at), summary)
+
+
+def config_summary(config: EngineConfig) -> str:
+    """As "101 blocks of 16 tokens, watermark 5 blocks"."""
+    parts = [f"{count(config.num_blocks, 'block')} of {count(config.block_size, 'token')}"]
+    if len(config.groups) > 1:
+        parts.append(f"{len(config.groups)} groups")
+    if config.watermark_blocks:
+        parts.append(f"watermark {count(config.watermark_blocks, 'block')}")
+    if not config.enable_prefix_caching:
+        parts.append("caching off")
+    if config.policy != "fcfs":
+        parts.append(f"{config.policy} policy")
+    if config.num_speculative_tokens:
+        parts.append(count(config.num_speculative_tokens, "draft"))
+    return ", ".join(parts)
+
+
+def transport(moment: Moment) -> Transport:
+    """The buttons, and the marks around this moment."""
+    at, end = moment.at, len(moment.actions)
+    first = max(min(at - MARKS // 2, end - MARKS), 0)
+    shown = range(first, min(first + MARKS, end))
+    return Transport(
+        first=moment.query(0) if at else None,
+        back=moment.query(at - 1) if at else None,
+        forward=moment.query(at + 1) if at < end else None,
+        last=moment.query(end) if at < end else None,
+        label=f"after {at} of {end}",
+        doing=doing(moment, at),
+        marks=tuple(_mark(moment, k) for k in shown),
+        before=first,
+        after=end - shown.stop,
+    )
+
+
+def doing(moment: Moment, at: int) -> str:
+    """What led to the moment `at`: "step 3", "add_request R", "the start"."""
+    if not at:
+        return "the start"
+    action = moment.actions[at - 1]
+    label = _label(moment, at - 1, action)
+    return f"add_request {action.id}" if isinstance(action, AddRequest) else label
+
+
+def _mark(moment: Moment, k: int) -> Mark:
+    action = moment.actions[k]
+    notable = moment.columns.notable.get(k, ())
+    kinds = {AddRequest: "add", Step: "step", Abort: "abort", ResetPrefixCache: "reset"}
+    note = ", ".join(_note(thing) for thing in notable[:3]) + (
+        f" and {len(notable) - 3} more" if len(notable) > 3 else ""
+    )
+    what = tuple(dict.fromkeys(thing.what for thing in notable))
+    return Mark(k + 1, moment.query(k + 1), kinds[type(action)], _label(moment, k, action), what, note)
+
+
+def _label(moment: Moment, k: int, action: Action) -> str:
+    match action:
+        case AddRequest():
+            return f"+ {action.id}"
+        case Abort():
+            return f"abort {action.id}"
+        case ResetPrefixCache():
+            return "reset"
+    if k < len(moment.columns):
+        return f"step {moment.columns.steps[k + 1]}"
+    return "step"
+
+
+def _note(thing: Notable) -> str:
+    if thing.request is None:
+        return f"{count(thing.count, 'hash', 'hashes')} evicted"
+    return f"{thing.request} {thing.what}"

@@ -1,0 +1,110 @@
+"""Answers in the shape that the reader asked for: a page, a frame, JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.responses import Response
+
+from app.contexts import ErrorContext
+from app.services.errors import BadValueError
+from app.services.sessions import Sessions
+from app.settings import Settings
+from app.store import Store
+from app.templating import Templates, to_root
+
+NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
+TITLES: Final = {
+    400: "That can't be read",
+    403: "You can look, not act",
+    404: "There is nothing here",
+    405: "That isn't done this way",
+    409: "That moment isn't there",
+    413: "That is too large",
+    422: "That isn't right",
+    500: "Something broke",
+    503: "Not now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the routes work with; kept in `app.state.parts`."""
+
+    settings: Settings
+    store: Store
+    sessions: Sessions
+    templates: Templates
+
+
+def parts_of(request: Request) -> Parts:
+    """The parts of the app that serves this request."""
+    return cast(Parts, request.app.state.parts)
+
+
+def wants_frame(request: Request) -> bool:
+    """Whether htmx asks."""
+    return request.headers.get("hx-request") == "true"
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks."""
+    accept = request.headers.get("accept", "")
+    return "application/json" in accept and "text/html" not in accept
+
+
+def path_of(request: Request) -> str:
+    """The path below the server's root."""
+    root: str = request.scope.get("root_path", "")
+    return request.url.path.removeprefix(root) or "/"
+
+
+def html(
+    request: Request, template: str, context: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> HTMLResponse:
+    """A template as an answer; what it looks like depends on who asks."""
+    text = parts_of(request).templates.render(template, context, path_of(request))
+    return HTMLResponse(text, status, {"vary": "HX-Request, Accept, Cookie", **(headers or {})})
+
+
+def whole_number(text: str | None, where: str, default: int) -> int:
+    """A parameter that is a whole number, 0 or more.
+
+    Raises:
+        BadValueError: it is something else.
+    """
+    if text is None or text == "":
+        return default
+    if not NUMBER.match(text):
+        raise BadValueError(f"{where} is not a whole number.", where, "a whole number, 0 or more")
+    return int(text)
+
+
+def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:
+    """The one error shape."""
+    return {"error": {"code": code, "message": message, "where": where, "expected": expected}}
+
+
+def json_answer(content: object, status: int = 200) -> Response:
+    """JSON as an answer."""
+    return JSONResponse(content, status)
+
+
+def error_answer(
+    request: Request, status: int, code: str, message: str, where: str = "", expected: str = ""
+) -> Response:
+    """What is wrong, as JSON for programs and as a page with a way on for people."""
+    if wants_json(request):
+        return json_answer(error_body(code, message, where, expected), status)
+    path = path_of(request)
+    session = re.match(r"/s/([^/]+)", path)
+    known = session is not None and status not in (404, 405)
+    href = (to_root(path) + (session[0][1:] if session and known else "")) or "./"
+    link = "Go to the end of this session" if known else "Go to the start"
+    context = ErrorContext(status, TITLES.get(status, "That did not work"), message, expected, link, href)
+    return html(request, "error.html", context, status)

@@ -1,0 +1,58 @@
+"""Errors that no route answers itself, each in the one shape; never a stack trace."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.routes.answers import error_answer
+from app.services.errors import ServiceError
+from engine.errors import InputError, LimitError, ScenarioError
+
+MESSAGES = {
+    400: ("bad_request", "This request can't be read."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address doesn't take this kind of request."),
+    413: ("body_too_large", "This request is larger than Poolscope takes."),
+}
+
+
+def status_of(error: InputError | ServiceError) -> int:
+    """The HTTP status of something that is wrong."""
+    if isinstance(error, ServiceError):
+        return error.status
+    if isinstance(error, LimitError):
+        return 413
+    return 400 if isinstance(error, ScenarioError) and error.code.startswith("malformed") else 422
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Register the handlers of this module."""
+
+    @app.exception_handler(ServiceError)
+    async def service_error(request: Request, error: ServiceError) -> Response:
+        return error_answer(request, error.status, error.code, error.message, error.where, error.expected)
+
+    @app.exception_handler(InputError)
+    async def input_error(request: Request, error: InputError) -> Response:
+        return error_answer(request, status_of(error), error.code, error.message, error.where, error.expected)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        code, message = MESSAGES.get(error.status_code, ("error", str(error.detail)))
+        answer = error_answer(request, error.status_code, code, message)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(RequestValidationError)
+    async def validation_error(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0] if error.errors() else {}
+        where = ".".join(str(part) for part in first.get("loc", ()))
+        return error_answer(request, 422, "invalid", "A parameter has an impossible value.", where)
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, _error: Exception) -> Response:
+        message = "Poolscope made a mistake. What was stored is safe; going back to the page may help."
+        return error_answer(request, 500, "internal", message)

@@ -1,0 +1,153 @@
+"""What a branch remembers of every action, in compact columns: for marks, for `was`, and for the life of each block.
+
+Folded once from each action as it is executed first; a session that is loaded again rebuilds them by its replay.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.services.cursor import Applied, BlockCounts
+from engine.actions import AddRequest, Step
+from engine.kv_cache_block import Key
+from engine.step_trace import BlockEvent
+
+WHAT = ("popped", "evicted", "touched", "hashed", "freed", "let_go", "copied", "held", "moved")
+WHY = (
+    "",
+    "new",
+    "hit",
+    "full",
+    "partial",
+    "longer prefix",
+    "window",
+    "preempted",
+    "finished",
+    "aborted",
+    "stopped",
+    "reset",
+    "copied",
+)
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Notable:
+    """Something worth a mark in the time line; `what`: finished, refused, preempted or evicted."""
+
+    what: str
+    request: str | None
+    count: int = 1
+
+
+class Columns:
+    """One branch's memory. Index k of a column by action is the action k; by moment, the moment after k actions."""
+
+    def __init__(self, start: BlockCounts) -> None:
+        self.counts: list[BlockCounts] = [start]
+        """By moment."""
+        self.steps = array("I", [0])
+        """By moment: how many of the actions so far were steps."""
+        self.last_call = array("i", [NONE])
+        """By moment: the latest moment whose action made a call; -1 if none."""
+        self.changed = array("I", [0])
+        """By moment: how many blocks the action that led there changed."""
+        self.notable: dict[int, tuple[Notable, ...]] = {}
+        """By action, only where there is something."""
+        self.numbers: dict[str, int] = {}
+        """Request id -> its number in order of first add."""
+        self._names: list[str] = []
+        self._last_of: dict[int, int] = {}
+        self._columns = {
+            name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
+        }
+        self._kind = array("B")
+        self._earlier = array("i")
+        self._keys: dict[int, tuple[Key, ...]] = {}
+        self._whys: dict[int, str] = {}
+        """Reasons that are none of the usual ones."""
+
+    def __len__(self) -> int:
+        return len(self.counts) - 1
+
+    def fork(self) -> Columns:
+        """An independent copy."""
+        twin = object.__new__(Columns)
+        twin.counts, twin.steps, twin.last_call = self.counts[:], self.steps[:], self.last_call[:]
+        twin.changed = self.changed[:]
+        twin.notable, twin.numbers, twin._names = self.notable.copy(), self.numbers.copy(), self._names[:]
+        twin._last_of, twin._keys, twin._whys = self._last_of.copy(), self._keys.copy(), self._whys.copy()
+        twin._columns = {name: column[:] for name, column in self._columns.items()}
+        twin._kind, twin._earlier = self._kind[:], self._earlier[:]
+        return twin
+
+    def absorb(self, applied: Applied, now: BlockCounts) -> None:
+        """Fold in the next action."""
+        outcome, trace = applied.outcome, applied.trace
+        assert outcome.index == len(self), (outcome.index, len(self))
+        if isinstance(outcome.action, AddRequest) and outcome.action.id not in self.numbers:
+            self.numbers[outcome.action.id] = len(self.numbers)
+            self._names.append(outcome.action.id)
+        self.counts.append(now)
+        self.steps.append(self.steps[-1] + isinstance(outcome.action, Step))
+        self.changed.append(len(applied.changed_blocks))
+        self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
+        if notable := tuple(_notable(applied)):
+            self.notable[outcome.index] = notable
+        for event in applied.events:
+            self._remember(outcome.index, event)
+
+    def _remember(self, action: int, event: BlockEvent) -> None:
+        row, columns = len(self._kind), self._columns
+        self._kind.append(WHAT.index(event.what) * len(WHY) + WHY.index(event.why if event.why in WHY else ""))
+        columns["action"].append(action)
+        columns["block"].append(event.block)
+        columns["request"].append(NONE if event.request is None else self.numbers[event.request])
+        columns["group"].append(event.group)
+        columns["before"].append(event.ref_before)
+        columns["after"].append(event.ref_after)
+        columns["place"].append(NONE if event.place is None else event.place)
+        if event.why not in WHY:
+            self._whys[row] = event.why
+        self._earlier.append(self._last_of.get(event.block, NONE))
+        self._last_of[event.block] = row
+        if event.keys:
+            self._keys[row] = event.keys
+
+    def life(self, block: int, until: int) -> Iterator[tuple[int, BlockEvent]]:
+        """What happened to a block in the first `until` actions, latest first, each with its action."""
+        row = self._last_of.get(block, NONE)
+        while row != NONE:
+            if self._columns["action"][row] < until:
+                yield self._columns["action"][row], self._event(row)
+            row = self._earlier[row]
+
+    def _event(self, row: int) -> BlockEvent:
+        value = {name: column[row] for name, column in self._columns.items()}
+        what, why = divmod(self._kind[row], len(WHY))
+        return BlockEvent(
+            value["block"],
+            WHAT[what],
+            self._whys.get(row, WHY[why]),
+            None if value["request"] == NONE else self._names[value["request"]],
+            value["group"],
+            value["before"],
+            value["after"],
+            None if value["place"] == NONE else value["place"],
+            self._keys.get(row, ()),
+        )
+
+
+def _notable(applied: Applied) -> Iterator[Notable]:
+    trace = applied.trace
+    evicted = sum(event.what == "evicted" for event in applied.events)
+    yield from (Notable("preempted", preemption.victim) for preemption in trace.preemptions)
+    preempted = {preemption.by for preemption in trace.preemptions}
+    yield from (
+        Notable("refused", call.request) for call in trace.calls if not call.granted and call.request not in preempted
+    )
+    yield from (Notable("finished", finish.request) for finish in trace.finishes)
+    if evicted:
+        yield Notable("evicted", None, evicted)

@@ -1,0 +1,133 @@
+"""A simulation at one moment, with what views need beside the engine's own state, kept up to date action by action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.services.prefix_tree import PrefixTree
+from engine.actions import Action
+from engine.config import EngineConfig
+from engine.kv_cache_block import NULL_BLOCK, Key
+from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
+from engine.simulation import Outcome, Simulation
+from engine.step_trace import BlockEvent, StepTrace, block_events, read_step
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """The usable blocks by state."""
+
+    live: int
+    cached: int
+    """Free, but they carry a hash."""
+    empty: int
+    """Free, without a hash."""
+
+
+class Applied:
+    """An action that was executed; its trace is read when somebody asks, and then once."""
+
+    def __init__(self, outcome: Outcome, before: BlockCounts) -> None:
+        self.outcome = outcome
+        self.before = before
+        """The usable blocks by state before it."""
+
+    @cached_property
+    def trace(self) -> StepTrace:
+        """Everything it told."""
+        return read_step(self.outcome.log)
+
+    @cached_property
+    def events(self) -> tuple[BlockEvent, ...]:
+        """What happened to which block, in order."""
+        return tuple(block_events(self.outcome.log))
+
+    @cached_property
+    def changed_blocks(self) -> frozenset[int]:
+        """Blocks whose owners, `ref_cnt`, hash or place among free or held changed; never the null block."""
+        return frozenset(event.block for event in self.events) - {NULL_BLOCK}
+
+
+class Cursor:
+    """Moves forward only; `fork` it to keep a moment."""
+
+    def __init__(self, config: EngineConfig, *, has_connector: bool = False) -> None:
+        self.simulation = Simulation(config, has_connector=has_connector)
+        self.tree = PrefixTree()
+        self.applied: Applied | None = None
+        """The action that led here; None at the start."""
+        self._cached_free = 0
+
+    @property
+    def at(self) -> int:
+        """K: actions executed."""
+        return self.simulation.num_actions
+
+    @property
+    def counts(self) -> BlockCounts:
+        """The usable blocks by state now."""
+        pool = self.simulation.scheduler.kv_cache_manager.block_pool
+        free = pool.num_free_blocks
+        return BlockCounts(pool.num_blocks - 1 - free, self._cached_free, free - self._cached_free)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes."""
+        tokens = sum(request.num_tokens for request in self.simulation.scheduler.requests.values())
+        return 100_000 + 60 * self.simulation.config.num_blocks + 40 * tokens + 300 * len(self.tree)
+
+    def fork(self) -> Cursor:
+        """An independent copy. O(pool)."""
+        twin = object.__new__(Cursor)
+        twin.simulation = self.simulation.fork()
+        twin.tree = self.tree.fork()
+        twin.applied = self.applied
+        twin._cached_free = self._cached_free
+        return twin
+
+    def apply(self, action: Action) -> Applied:
+        """Execute one action.
+
+        Raises:
+            RequestError: it is impossible now; nothing has changed.
+        """
+        before = self.counts
+        outcome = self.simulation.apply(action)
+        self._count(outcome)
+        self._grow_tree(outcome.events)
+        self.applied = Applied(outcome, before)
+        return self.applied
+
+    def _count(self, outcome: Outcome) -> None:
+        """Keep the number of free blocks that carry a hash."""
+        for entry in outcome.log:
+            match entry:
+                case ("touch", _, _, _, places):
+                    self._cached_free -= sum(place is not None for place in places)
+                case ("pop", _, _, evicted):
+                    self._cached_free -= len(evicted)
+                case ("free", _, _, _, back, _, _):
+                    self._cached_free += len(back)
+        if outcome.reset:
+            self._cached_free = 0
+
+    def _grow_tree(self, events: Iterable[KVCacheEvent]) -> None:
+        """Bring the prefix tree to what the hash map holds now."""
+        keys: dict[Key, None] = {}
+        cleared = False
+        for event in events:
+            match event:
+                case BlockStored(block_hashes=hashes, group=group):
+                    keys.update(((block_hash, group), None) for block_hash in hashes)
+                case BlockRemoved(block_hash=block_hash, group=group):
+                    keys[block_hash, group] = None
+                case AllBlocksCleared():
+                    cleared = True
+        cached = self.simulation.scheduler.kv_cache_manager.block_pool.cached
+        self.tree.update(keys, lambda key: cached.get_one_block(key) is not None, self._parent_of, cleared=cleared)
+
+    def _parent_of(self, key: Key) -> Key | None:
+        lineage = self.simulation.history.lineage.get(key)
+        return None if lineage is None or lineage.parent is None else (lineage.parent, key[1])

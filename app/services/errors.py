@@ -1,0 +1,63 @@
+"""What can be wrong with a request to the server, beside what the engine finds wrong with what was typed.
+
+::
+
+    ServiceError
+    ├── UnknownSessionError      404
+    ├── NotOwnerError            403  whoever lacks the secret looks only
+    ├── StaleMomentError               409  an unknown branch, an `at` that isn't there
+    ├── WouldBranchError         409  acting before the end; there are no branches yet
+    ├── BadValueError            422  a field or a parameter; `where` names it
+    └── UnavailableError         503  nothing can be stored now
+"""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """Base; carries what the one error shape needs."""
+
+    status = 500
+    code = "error"
+
+    def __init__(self, message: str, where: str = "", expected: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.expected = expected
+
+
+class UnknownSessionError(ServiceError):
+    """There is no session of this id."""
+
+    status, code = 404, "unknown_session"
+
+
+class NotOwnerError(ServiceError):
+    """Only the owner can act."""
+
+    status, code = 403, "not_owner"
+
+
+class StaleMomentError(ServiceError):
+    """The branch or the moment isn't there."""
+
+    status, code = 409, "stale"
+
+
+class WouldBranchError(ServiceError):
+    """Acting here would make a branch."""
+
+    status, code = 409, "would_branch"
+
+
+class BadValueError(ServiceError):
+    """A parameter or a field has an impossible value."""
+
+    status, code = 422, "invalid"
+
+
+class UnavailableError(ServiceError):
+    """Nothing can be stored now."""
+
+    status, code = 503, "unavailable"
