@@ -126,22 +126,10 @@ class KVCacheManager:
         headroom = self.watermark_blocks if has_scheduled_reqs and request.status is not RUNNING else 0
         free_queue = self.block_pool.free_queue
         free = free_queue.num_free_blocks
-        emit(
-            (
-                "call",
-                request_id,
-                request.num_computed_tokens,
-                num_new_computed_tokens,
-                num_external_computed_tokens,
-                num_new_tokens,
-                num_lookahead_tokens,
-                hit,
-                full_sequence_must_fit,
-                headroom,
-                reserved_blocks,
-                free,
-            )
-        )
+        emit((
+            "call", request_id, request.num_computed_tokens, num_new_computed_tokens, num_external_computed_tokens,
+            num_new_tokens, num_lookahead_tokens, hit, full_sequence_must_fit, headroom, reserved_blocks, free,
+        ))  # fmt: skip
 
         # Stage 0, gate: the whole sequence must fit, or a long prompt would be admitted only to be preempted.
         if full_sequence_must_fit and not self._passes_gate(request, hit, (slots, main, local, known), headroom):
