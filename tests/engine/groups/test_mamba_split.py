@@ -90,3 +90,24 @@ def test_a_preempted_request_is_split_over_prompt_and_output() -> None:
     assert run.request("a").num_tokens == 19
     run.reset(running=True)
     assert [scheduled(run.step()) for _ in range(2)] == [{"a": 16}, {"a": 3}]
+
+
+def test_the_boundary_of_the_prompt_is_no_stop_for_one_that_has_gone_further() -> None:
+    run = GroupRun(41, FULL, MAMBA, block_size=16, hash_block_size=4)
+    run.add("a", [(100, 27)], max_tokens=60)
+    run.steps(25)
+    assert run.request("a").num_tokens == 50
+    run.reset(running=True)
+    assert [scheduled(run.step()) for _ in range(2)] == [{"a": 48}, {"a": 2}]
+
+
+def test_a_preempted_request_whose_whole_prompt_is_cached_is_split_too() -> None:
+    run = GroupRun(10, FULL, MAMBA, block_size=8, policy="priority", scheduler_reserve_full_isl=False)
+    run.add("b", [(100, 6)], max_tokens=40, priority=5)
+    run.step()
+    run.add("a", [(900, 6)], max_tokens=22)
+    run.steps(23)
+    outcome = run.step()
+    [chunk] = trace(outcome).chunks
+    assert (chunk.computed, chunk.wanted, chunk.tokens, chunk.cut_by) == (16, 9, 8, "split")
+    assert scheduled(outcome) == {"b": 8}

@@ -127,6 +127,29 @@ def test_two_in_one_step_copy_the_same_blocks() -> None:
     assert at_24(run, 0) == [3, 4, 7]
 
 
+def test_a_copy_is_registered_when_it_fills() -> None:
+    run = made()
+    run.abort("a")
+    run.add("b", [(100, 40)])
+    outcome = run.step()
+    assert (copies(outcome), run.tables("b")) == ([(3, 4), (5, 6)], [[1, 4], [0, 6]])
+    assert [(one.group, one.first, one.end, one.blocks) for one in call(outcome, "b").registered] == [
+        (0, 1, 2, (4,)),
+        (1, 1, 2, (6,)),
+    ]
+
+
+def test_ends_of_copies_are_given_back_copy_by_copy_group_by_group() -> None:
+    run = GroupRun(41, FULL, MAMBA, block_size=16, hash_block_size=4)
+    run.add("c", [(900, 27)], max_tokens=1)
+    run.steps(3)
+    run.add("a", [(100, 27)])
+    run.steps(2)
+    run.add("d", [(900, 27)])
+    assert copies(run.step()) == [(3, 10), (8, 9), (5, 11)]  # a goes on with 8; d hit 3 and 5
+    assert run.queue[-3:] == [3, 9, 5]
+
+
 def test_a_search_probes_inside_the_next_block() -> None:
     run = made()
     run.add("b", [(100, 27)])
@@ -178,6 +201,21 @@ def test_without_partial_hits_the_tail_is_registered_only_behind_an_aligned_leng
 
 
 # ---- EAGLE
+
+
+@pytest.mark.parametrize(
+    ("prompt", "eagle", "wanted"),
+    [
+        (28, False, [(0, 24), (1, 24)]),
+        (28, True, [(1, 24), (0, 28)]),
+        (29, False, [(0, 28), (1, 28)]),
+        (29, True, [(1, 24), (0, 28)]),
+    ],
+)
+def test_which_boundary_of_the_prompt_is_registered(prompt: int, eagle: bool, wanted: list[tuple[int, int]]) -> None:
+    run = GroupRun(41, FULL, MAMBA, block_size=16, hash_block_size=4, use_eagle=eagle)
+    run.add("a", [(100, prompt)], max_tokens=30)
+    assert [(one.group, one.num_tokens) for _ in range(4) for one in call(run.step(), "a").partial] == wanted
 
 
 def test_with_eagle_the_boundary_is_one_hash_earlier_for_the_state_and_the_hit_drops_one_hash() -> None:
