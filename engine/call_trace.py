@@ -14,7 +14,8 @@ from engine.trace import STAGES, Entry
 class CountTerms:
     """The count of one group in blocks (5.5).
 
-    `need - held - hits (or skipped) = fresh`, `fresh + idle_hits + copies = total`.
+    `need - held - hits (or skipped) = fresh`, `fresh + idle_hits + copies = total`. Mamba in mode "align" keeps one
+    running state, so `fresh` is less there; a hit whose state is only being made counts N + 1 in all (7.10).
     """
 
     need: int
