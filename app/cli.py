@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
@@ -19,6 +20,7 @@ from app.cli_table import table_head, table_row
 from app.services.limits import check_continued
 from app.settings import SettingsError, read_settings
 from app.store import StoreError
+from app.tokenizer import tokenize
 from engine.actions import Action, AddRequest
 from engine.errors import InputError, printable
 from engine.record import apply_recorded, dumps
@@ -47,6 +49,11 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code."""
+    if sys.stdout is None:  # closed by the shell
+        print("poolscope: cannot write: standard output is closed", file=sys.stderr)
+        return BAD_INPUT
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # an id may hold what the terminal can't show
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -99,12 +106,16 @@ def _parser() -> Parser:
 def _replay(options: argparse.Namespace) -> int:
     none_hash = _none_hash(options.none_hash)
     scenario = _read(options.file)
-    simulation = Simulation(scenario.config, none_hash=none_hash, has_connector=scenario.has_connector)
+    simulation = Simulation(
+        scenario.config, none_hash=none_hash, has_connector=scenario.has_connector, tokenize=tokenize
+    )
     if options.records is None:
         print(table_head())
         for action in _checked(scenario, simulation):
             print(table_row(simulation.apply(action), simulation))
         return 0
+    if options.records != "-" and options.file != "-" and _same_file(options.records, options.file):
+        raise UsageError(f"--records {printable(options.records)} would overwrite the scenario")
     with _writing(options.records) as out:
         for action in _checked(scenario, simulation):
             print(dumps(apply_recorded(simulation, action)), file=out)
@@ -131,7 +142,7 @@ def _expanded(scenario: Scenario) -> Iterator[dict[str, object]]:
     parts = (part for action in scenario.actions if isinstance(action, AddRequest) for part in action.prompt)
     simulation = None
     if any(isinstance(part, Continue) for part in parts):
-        simulation = Simulation(scenario.config, has_connector=scenario.has_connector, traced=False)
+        simulation = Simulation(scenario.config, has_connector=scenario.has_connector, traced=False, tokenize=tokenize)
     uses: dict[str, int] = {}
     for k, action in enumerate(scenario.actions):
         if simulation is not None:
@@ -142,7 +153,9 @@ def _expanded(scenario: Scenario) -> Iterator[dict[str, object]]:
             if simulation is not None:
                 action = action.with_prompt(simulation.scripts[action.id].prompt)
             else:
-                action = action.with_prompt(resolve(action.prompt, action.id, uses[action.id], lambda _: ()))
+                place = f"actions[{k}].prompt"
+                spans = resolve(action.prompt, action.id, uses[action.id], lambda _: (), tokenize, place)
+                action = action.with_prompt(spans)
         yield action.to_json()
 
 
@@ -180,13 +193,22 @@ def _none_hash(text: str | None) -> bytes | None:
     return bytes.fromhex(text)
 
 
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
 def _read(name: str) -> Scenario:
+    if name == "-" and sys.stdin is None:
+        raise UsageError("cannot read -: standard input is closed")
     try:
         source = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {printable(name)}: {_reason(error)}") from None
-    scenario = read_scenario(source)
-    LIMITS.check(scenario)
+    scenario = read_scenario(source, tokenize)
+    LIMITS.check(scenario, tokenize)
     return scenario
 
 

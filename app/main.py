@@ -12,13 +12,14 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, pages
+from app.routes import acts, config, pages
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.sessions import Sessions
 from app.settings import Settings
 from app.store import Store
 from app.templating import HERE, Templates, VersionedFiles
+from app.tokenizer import tokenize
 from engine.scenario import Scenario, read_scenario
 
 BUILTIN: Final = HERE / "scenarios" / "one-call.json"
@@ -44,6 +45,7 @@ def create_app(settings: Settings) -> ASGIApp:
     app.state.parts = Parts(settings, store, sessions, templates)
     add_handlers(app)
     app.include_router(pages.router)
+    app.include_router(config.router)
     app.include_router(acts.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
@@ -53,4 +55,4 @@ def create_app(settings: Settings) -> ASGIApp:
 
 def builtin_scenario() -> Scenario:
     """The built-in scenario, "One call, traced"."""
-    return read_scenario(BUILTIN.read_bytes())
+    return read_scenario(BUILTIN.read_bytes(), tokenize)

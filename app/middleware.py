@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -77,7 +79,10 @@ class OriginCheck:
 
 
 class BodyLimit:
-    """Answers 413 to a body over the limit: before reading it where its length is said, else as soon as it is over."""
+    """Answers 413 to a body over the limit: before reading it where its length is said, else as soon as it is over.
+
+    Whoever hangs up while sending a body gets no answer, and the log no complaint.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self.app = app
@@ -102,7 +107,8 @@ class BodyLimit:
                 raise HTTPException(413, self._message())
             return message
 
-        await self.app(scope, receive_limited, send)
+        with suppress(ClientDisconnect):
+            await self.app(scope, receive_limited, send)
 
     def _message(self) -> str:
         return "This request is larger than Poolscope takes."

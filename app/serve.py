@@ -9,6 +9,9 @@ import uvicorn
 from app.main import create_app
 from app.settings import Settings
 
+HEAD_SIZE = 131_072
+"""Bytes of a request line with its headers: a permalink stands in the address."""
+
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}
 
 
@@ -37,6 +40,7 @@ def serve(settings: Settings) -> None:
             log_level="warning",
             access_log=False,
             server_header=False,
+            h11_max_incomplete_event_size=HEAD_SIZE,
             timeout_graceful_shutdown=settings.graceful_shutdown,
         )
         server = Server(config)

@@ -8,6 +8,7 @@ is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
 from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -46,6 +47,10 @@ __all__ = [
     "Chip",
     "ChipRow",
     "Composer",
+    "ConfigContext",
+    "ConfigField",
+    "ConfigGroup",
+    "ConfigSection",
     "ErrorContext",
     "Field",
     "FinishedRow",

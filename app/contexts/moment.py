@@ -92,7 +92,10 @@ class RequestRow:
     number: int
     status: str
     tag: str
-    """What this action did to it in one word: added, admitted, resumed, preempted, refused; "" if nothing of these."""
+    """What this action did to it in one word.
+
+    added, admitted, resumed, preempted, refused, loading; "" if nothing of these.
+    """
     tokens: int
     """Known: prompt and output so far."""
     prompt_tokens: int
@@ -104,11 +107,13 @@ class RequestRow:
     """Table entries in all groups, null entries left out."""
     preemptions: int
     bar: tuple[BarPart, ...]
-    """comp, new_comp (reused), new (now), later; parts of length 0 are left out."""
+    """comp, new_comp (reused), ext_comp (supplied by a connector), new (now), later; parts of length 0 are left out."""
     caption: str
-    """ "945 + 1 now" or "128 hit + 100 now, 72 to go"."""
+    """ "945 + 1 now", "128 hit + 100 now, 72 to go", or "loading 8 tokens, step 2 of 3"."""
     facts: tuple[str, ...]
     """What differs from a plain request: "priority 3", "salt x", "LoRA y", "preempted twice"."""
+    is_loading: bool = False
+    """It holds blocks that a connector fills, or has filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,10 @@ class FinishedRow:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Waiting queue and running list in true order, at most 100 rows each, and who left in this action."""
+    """Waiting queue and running list in true order, at most 100 rows each, and who left in this action.
+
+    Those whose load is under way, or has arrived, stand before the others that wait.
+    """
 
     waiting: tuple[RequestRow, ...]
     waiting_total: int
@@ -131,12 +139,17 @@ class Requests:
     running: tuple[RequestRow, ...]
     running_total: int
     running_note: str
+    leaving: tuple[RequestRow, ...]
+    """Aborted ones whose blocks a load still writes to."""
     finished: tuple[FinishedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A line of the log; `kind`: schedule, lookup, chunk, blocks, preempt, halt, draft, finish, event, action."""
+    """A line of the log.
+
+    `kind`: schedule, lookup, load, chunk, blocks, copy, zero, preempt, halt, draft, finish, event, action.
+    """
 
     kind: str
     words: Words

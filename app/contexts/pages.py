@@ -56,6 +56,8 @@ class AbortForm:
     ids: tuple[str, ...]
     """Living requests, at most 200: running, then waiting."""
     error: str = ""
+    chosen: str = ""
+    """What was chosen when it was refused; it stays chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class HashLine:
     """ "" for the first of a chain."""
     group: int
     tokens: str
-    """ "tokens 112 to 127"."""
+    """ "tokens 112 to 127", with the group where there are several."""
 
 
 @dataclass(frozen=True, slots=True)

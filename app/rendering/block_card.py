@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from app.contexts import BlockContext, HashLine, LifeEvent, Owner, Words
+from app.rendering.groups import in_group
 from app.rendering.moment import Moment
 from app.rendering.transport import view
 from app.rendering.words import sentence
@@ -59,13 +60,15 @@ def _hash_line(moment: Moment, key: Key) -> HashLine:
     end = lineage.num_tokens if lineage else moment.pool.block_hash_num_tokens[moment.pool.cached.blocks(key)[0]]
     parent = short_hash(lineage.parent) if lineage and lineage.parent else ""
     start = max((end - 1) // size * size, 0)
-    return HashLine(short_hash(key[0]), parent, key[1], f"tokens {start} to {end - 1}")
+    where = in_group(moment.cursor.simulation.config, key[1])
+    return HashLine(short_hash(key[0]), parent, key[1], f"tokens {start} to {end - 1}{where}")
 
 
 def _owner(moment: Moment, name: str, block_id: int) -> Owner:
     tables = moment.manager.get_blocks(name)
     places = [(group, table.index(block_id)) for group, table in enumerate(tables) if block_id in table]
-    words = [f"entry {entry}" + (f" of group {group}" if len(tables) > 1 else "") for group, entry in places]
+    config = moment.cursor.simulation.config
+    words = [f"entry {entry}{in_group(config, group)}" for group, entry in places]
     return Owner(name, moment.number(name), ", ".join(words))
 
 
@@ -80,7 +83,8 @@ def _words(moment: Moment, event: BlockEvent) -> Words:
     whom = "{}" if names else "nobody"
     match event.what:
         case "popped":
-            text = f"handed out to {whom}, from place {event.place or 0} of the free queue"
+            where = in_group(moment.cursor.simulation.config, event.group)
+            text = f"handed out to {whom}{where}, from place {event.place or 0} of the free queue"
         case "evicted":
             text = f"lost its hash {hashes}: {_why_lost(event, whom)}"
         case "touched":
@@ -94,10 +98,16 @@ def _words(moment: Moment, event: BlockEvent) -> Words:
             text = "held by a copy until the step is scheduled"
         case "moved":
             text = f"the hash {hashes} moved {event.why}"
+        case "let_go" if event.why == "copied":
+            text = (
+                f"the step is scheduled, so its copy holds it no longer; ref_cnt {event.ref_before} → {event.ref_after}"
+            )
         case "let_go":
-            text = f"let go by {whom}, {_why(event)}; ref_cnt {event.ref_before} → {event.ref_after}"
+            text = f"let go by {whom}, {_why(moment, event)}; ref_cnt {event.ref_before} → {event.ref_after}"
+        case "freed" if event.why == "copied":
+            text = f"copied, so it is let go; to place {event.place or 0} of the free queue"
         case _:
-            text = f"freed by {whom}, {_why(event)}; to place {event.place or 0} of the free queue"
+            text = f"freed by {whom}, {_why(moment, event)}; to place {event.place or 0} of the free queue"
     return sentence(moment, text, *names)
 
 
@@ -107,12 +117,14 @@ def _why_lost(event: BlockEvent, whom: str) -> str:
     )
 
 
-def _why(event: BlockEvent) -> str:
+def _why(moment: Moment, event: BlockEvent) -> str:
+    kind = moment.cursor.simulation.config.groups[event.group].kind
+    left = {"chunked_local_attention": "whose chunk it left", "mamba": "which needs an older state no more"}
     return {
         "preempted": "which was preempted",
         "finished": "which finished",
         "stopped": "which sampled a stop token",
         "aborted": "which was aborted",
         "reset": "which a reset preempted",
-        "window": "whose window it left",
+        "window": left.get(kind, "whose window it left"),
     }.get(event.why, "which let it go")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from app.contexts import BarPart, Call, Calls, CallTab, ChipRow, Next, Piece, Words
+from app.rendering.groups import group_name
 from app.rendering.moment import Moment
+from app.rendering.stage_counts import waits_for_state
 from app.rendering.stages import chip_row, stages
 from app.rendering.words import count, listed, sentence
 from engine.actions import Step
@@ -67,7 +69,7 @@ def _call(moment: Moment, trace: StepTrace, index: int) -> Call:
         moment.number(call.request),
         call.granted,
         _granted(moment, call) if call.granted else _refused(moment, call),
-        _granted_detail(call) if call.granted else _refused_detail(call),
+        _granted_detail(call) if call.granted else _refused_detail(moment, call),
         _layout(moment, call),
         _table(moment, call) if call.granted else (),
         stages(moment, call),
@@ -86,6 +88,8 @@ def _granted(moment: Moment, call: CallTrace) -> Words:
         text = f"Granted. {{}} takes {count(new, 'new block')}."
     else:
         text = "Granted. {} needs no new block."
+    if call.ext_comp:
+        text = f"{text[:-1]}; {count(call.ext_comp, 'token')} come{'s' * (call.ext_comp == 1)} from the connector."
     return sentence(moment, text, call.request)
 
 
@@ -93,11 +97,15 @@ def _granted_detail(call: CallTrace) -> str:
     """Where the numbers come from."""
     test, taken = call.check, _taken(call)
     assert test is not None
+    gone = call.released_count
+    first = f"First it gives back {count(gone, 'block')} that it needs no more. " if gone else ""
     if not taken:
-        return f"Its {count(call.new, 'token')} fit into blocks that it holds already."
+        return f"{first}Its {count(call.new, 'token')} fit into blocks that it holds already."
     idle = taken - len(call.popped)
     parts = f": {count(idle, 'idle hit')} and {len(call.popped)} from its head" if idle else " from its head"
-    words = f"The free queue gives up {taken}{parts}."
+    words = f"{first}The free queue gives up {taken}{parts}."
+    if test.needed != taken:
+        return f"{words} {call.free_after} stay free."
     if test.headroom:
         return (
             f"{words} With the watermark of {test.headroom} that is {taken + test.headroom} of {test.free}; "
@@ -108,6 +116,8 @@ def _granted_detail(call: CallTrace) -> str:
 
 def _refused(moment: Moment, call: CallTrace) -> Words:
     """As "Refused. second needs 38 blocks, and 21 more would have to be free."."""
+    if waits_for_state(moment, call):
+        return sentence(moment, "Refused for now. {} hits a state that is only being made in this step.", call.request)
     test = call.gate if call.refused_by == "gate" else call.check
     assert test is not None
     more = f"{call.shortfall} more would have to be free"
@@ -116,16 +126,17 @@ def _refused(moment: Moment, call: CallTrace) -> Words:
     return sentence(moment, f"Refused. {{}} needs {count(test.needed, 'block')}, and {more}.", call.request)
 
 
-def _refused_detail(call: CallTrace) -> str:
+def _refused_detail(moment: Moment, call: CallTrace) -> str:
     """As "The whole sequence of 600 tokens takes 38 blocks and 5 must stay behind: 43. Only 22 are free."."""
+    if waits_for_state(moment, call):
+        return "A count of more blocks than the pool has makes it wait; the next step tries it again."
     gate = call.refused_by == "gate"
     test = call.gate if gate else call.check
     assert test is not None
     what = f"The whole sequence of {test.tokens} tokens takes" if gate else f"Slots up to token {test.tokens} take"
     behind = f" and {test.headroom} must stay behind: {test.needed + test.headroom}" if test.headroom else ""
-    free = test.free - test.reserved
     reserved = f", {test.reserved} of them reserved" if test.reserved else ""
-    only = "None is free." if not free else f"Only {test.free} {'is' if test.free == 1 else 'are'} free{reserved}."
+    only = "None is free." if not test.free else f"Only {test.free} {'is' if test.free == 1 else 'are'} free{reserved}."
     return f"{what} {count(test.needed, 'block')}{behind}. {only}"
 
 
@@ -150,9 +161,11 @@ def _table(moment: Moment, call: CallTrace) -> tuple[ChipRow, ...]:
     """The table as it is at the end of the step, a row a group."""
     tables = moment.manager.get_blocks(call.request)
     hit = moment.history.hit_blocks.get(call.request, ())
-    several = len(tables) > 1
+    config, several = moment.cursor.simulation.config, len(tables) > 1
     return tuple(
-        chip_row(moment, table, f"group {group}" if several else "", range(hit[group] if group < len(hit) else 0))
+        chip_row(
+            moment, table, group_name(config, group) if several else "", range(hit[group] if group < len(hit) else 0)
+        )
         for group, table in enumerate(tables)
         if table
     )

@@ -9,6 +9,8 @@ from typing import Final
 
 from app.contexts import AbortForm, Composer, Field
 from app.rendering.moment import Moment
+from engine.actions import AddRequest
+from engine.tokens import Shared
 
 MOST_IDS: Final = 200
 
@@ -32,6 +34,12 @@ FIELDS: Final = (
     ),
 )
 """Name, label, usual value, kind, hint, and whether it belongs under "more"."""
+EXTERNAL: Final = (
+    ("external_tokens", "external tokens", "", "number", "a connector holds so many of its first tokens", True),
+    ("external_async", "load while it waits", "", "checkbox", "the load takes steps, and the request waits", True),
+    ("external_steps", "steps of the load", "", "number", "how many steps it takes; 2", True),
+)
+"""The same for external tokens, which are to be had with one group only."""
 
 
 def composer(
@@ -40,8 +48,10 @@ def composer(
     """The form that adds a request: the usual values, or what was typed with its errors ("" belongs to no field)."""
     errors = errors or {}
     fields = []
-    for name, label, usual, kind, hint, more in FIELDS:
-        value = typed.get(name, "") if typed is not None else usual
+    shared = _shared_before(moment)
+    several = len(moment.cursor.simulation.config.groups) > 1
+    for name, label, usual, kind, hint, more in FIELDS if several else FIELDS + EXTERNAL:
+        value = typed.get(name, "") if typed is not None else shared.get(name, usual)
         if name == "id" and typed is None:
             value = next_id(moment.cursor.simulation.scripts)
         fields.append(Field(name, label, value, hint, kind, errors.get(name, ""), more))
@@ -50,10 +60,18 @@ def composer(
     return Composer(tuple(fields), loose)
 
 
-def abort_form(moment: Moment, error: str = "") -> AbortForm:
-    """The form that aborts a request: running ones first, then waiting ones."""
-    living = islice(chain(moment.scheduler.running, moment.scheduler.waiting), MOST_IDS)
-    return AbortForm(tuple(request.request_id for request in living), error)
+def _shared_before(moment: Moment) -> dict[str, str]:
+    """The shared prefix of the request that was just added: the next one is likely to share it."""
+    action = moment.applied.outcome.action if moment.applied else None
+    part = action.prompt[0] if isinstance(action, AddRequest) else None
+    return {"shared": part.name, "shared_tokens": str(part.tokens)} if isinstance(part, Shared) else {}
+
+
+def abort_form(moment: Moment, error: str = "", chosen: str = "") -> AbortForm:
+    """The form that aborts a request: running ones first, then those that load, then waiting ones."""
+    scheduler = moment.scheduler
+    living = islice(chain(scheduler.running, scheduler.loads.holding, scheduler.waiting), MOST_IDS)
+    return AbortForm(tuple(request.request_id for request in living), error, chosen)
 
 
 def next_id(used: Collection[str]) -> str:

@@ -61,12 +61,11 @@ def _chain(moment: Moment, chain: Chain) -> Data:
 
 
 def _cell(moment: Moment, key: Key) -> list[int]:
-    """[block, live, changed, copies]: the oldest block under the hash, whether any of them is held or changed."""
+    """[block, live, changed, copies]: the oldest block under the hash, whether it is held, whether any has changed."""
     pool = moment.pool
     blocks = pool.cached.blocks(key)
-    live = any(pool.ref_cnt[block] for block in blocks)
     changed = any(block in moment.changed for block in blocks)
-    return [blocks[0], int(live), int(changed), len(blocks)]
+    return [blocks[0], int(pool.ref_cnt[blocks[0]] > 0), int(changed), len(blocks)]
 
 
 def _label(moment: Moment, key: Key) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from app.rendering.moment import Moment
+from engine.config import GroupConfig
 from engine.step_trace import WHY_FREED
 from engine.trace import Entry
 
 HEAD: Final = 400
 TAIL: Final = 26
 MOVED: Final = 40
+
+LEFT_BEHIND: Final = {
+    "full_attention": "let go by",
+    "sliding_window": "left the window of",
+    "chunked_local_attention": "left the chunk of",
+    "mamba": "an older state of",
+}
+"""Kind -> why a call gives a block back."""
 
 Data = dict[str, Any]
 
@@ -33,8 +42,8 @@ def queue(moment: Moment) -> Data:
         "hashed": moment.counts.cached,
         "head": cells(list(islice(free_queue, HEAD))),
         "tail": cells(tail),
-        "out": list(_left(log)),
-        "in": list(_entered(log)),
+        "out": _joined(_left(log)),
+        "in": _joined(_entered(log, moment.cursor.simulation.config.groups)),
     }
 
 
@@ -72,23 +81,43 @@ def _end(places: list[int], free: int) -> str:
     return "middle"
 
 
-def _entered(log: tuple[Entry, ...]) -> Iterator[Data]:
+def _entered(log: tuple[Entry, ...], groups: Sequence[GroupConfig]) -> Iterator[Data]:
     """Blocks that came back: unhashed ones in front, hashed ones behind."""
-    why = ""
+    why, caller = "", ""
     for entry in log:
         match entry:
             case ("call", name, *_):
-                why = f"left the window of {name}"
+                why, caller = "", name
+            case ("copies", _):
+                why = "copied: let go again"
+            case ("received", name):
+                why = f"freed: the load of {name} is through"
             case ("preempt", name, by):
                 why = f"freed: {name} was preempted" if by else f"freed: a reset preempted {name}"
             case ("finish", name, status):
                 how = {"aborted": "was aborted", "stopped": "stopped", "finished": "finished"}[WHY_FREED[status]]
                 why = f"freed: {name} {how}"
-            case ("free", _, _, front, back, _, _):
+            case ("free", group, _, front, back, _, _):
+                reason = why or f"{LEFT_BEHIND[groups[group].kind]} {caller}"
                 if front:
-                    yield _move(front, [0] * len(front), "front", f"{why}; unhashed, so to the front")
+                    yield _move(front, [0] * len(front), "front", f"{reason}; unhashed, so to the front")
                 if back:
-                    yield _move(back, [1] * len(back), "back", f"{why}; hashed, so to the back")
+                    yield _move(back, [1] * len(back), "back", f"{reason}; hashed, so to the back")
+
+
+def _joined(moves: Iterator[Data]) -> list[Data]:
+    """Moves for the same reason, as there are group by group, are one."""
+    joined: dict[tuple[str, str], Data] = {}
+    for move in moves:
+        last = joined.setdefault((move["why"], move["end"]), move)
+        if last is move:
+            continue
+        # What goes to the front stands before what went there just now.
+        first, then = (move, last) if move["end"] == "front" else (last, move)
+        for key in ("blocks", "hashed"):
+            last[key] = (first[key] + then[key])[:MOVED]
+        last["total"] += move["total"]
+    return list(joined.values())
 
 
 def _move(blocks: list[int], hashed: list[int], end: str, why: str) -> Data:

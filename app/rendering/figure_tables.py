@@ -29,6 +29,7 @@ def changed_tables(moment: Moment, was_changed: bool) -> Data:
     assert applied is not None
     trace = applied.trace
     fresh = {call.request for call in trace.calls if call.granted and call.comp == 0}
+    fresh |= {load.request for load in trace.loads if load.stage != "going on"}
     reshaped = _reshaped(moment)
     written = {chunk.request: chunk.computed for chunk in trace.chunks if chunk.tokens > 0}
     touched = {name for block in moment.changed for name in moment.history.holders.get(block, ())}
@@ -76,7 +77,28 @@ def _groups(moment: Moment, name: str) -> list[int]:
 def _head(moment: Moment, name: str, group: int) -> Data:
     block_size = moment.cursor.simulation.config.groups[group].block_size
     total = len(moment.manager.get_blocks(name)[group])
-    return {"request": moment.number(name), "id": name, "group": group, "total": total, "block_size": block_size}
+    head = {"request": moment.number(name), "id": name, "group": group, "total": total, "block_size": block_size}
+    return {**head, "note": _note(moment, name, group)}
+
+
+def _note(moment: Moment, name: str, group: int) -> str:
+    """What the last block in use holds, in words; "" when it is full."""
+    spec, table = moment.cursor.simulation.config.groups[group], moment.manager.get_blocks(name)[group]
+    connector = moment.cursor.simulation.connector
+    if connector is not None and name in connector.loading:
+        return "these blocks are being loaded"
+    computed = moment.scheduler.requests[name].num_computed_tokens
+    entry = -(-computed // spec.block_size) - 1
+    if not 0 <= entry < len(table) or table[entry] == NULL_BLOCK:
+        return ""
+    if spec.kind == "mamba":
+        return f"block {table[entry]}: the state after {count(computed, 'token')}"
+    filled = computed - entry * spec.block_size
+    words = f"block {table[entry]} holds {filled} of {count(spec.block_size, 'token')}"
+    part = moment.cursor.copies.get(name, {}).get(group)
+    if part is not None and part.copy == table[entry]:
+        return f"{words}, {part.tokens} of them copied from {part.source}"
+    return words if filled < spec.block_size else ""
 
 
 def _whole_table(moment: Moment, name: str, group: int) -> Data:
@@ -85,13 +107,19 @@ def _whole_table(moment: Moment, name: str, group: int) -> Data:
 
 
 def _cells(moment: Moment, name: str, group: int, entries: Iterable[int]) -> list[list[Any]]:
-    """[entry, block, kind, filled, changed, hashed], the folded middle left out."""
+    """[entry, block, kind, filled, changed, hashed], the folded middle left out.
+
+    `kind`: null, hit, copy (of a block that was hit only in part), new or lookahead.
+    """
     table = moment.manager.get_blocks(name)[group]
     size = moment.cursor.simulation.config.groups[group].block_size
     computed = moment.scheduler.requests[name].num_computed_tokens
     hit = moment.history.hit_blocks.get(name, ())
     hits = hit[group] if group < len(hit) else 0
+    part = moment.cursor.copies.get(name, {}).get(group)
+    copy = part.copy if part else NULL_BLOCK
     changed, hashes = moment.changed, moment.pool.block_hash
+    is_state = moment.cursor.simulation.config.groups[group].kind == "mamba"
     fold = range(EDGE, len(table) - EDGE)
     cells: list[list[Any]] = []
     for entry in entries:
@@ -99,7 +127,10 @@ def _cells(moment: Moment, name: str, group: int, entries: Iterable[int]) -> lis
             continue
         block = table[entry]
         filled = min(max(computed - entry * size, 0), size)
-        kind = "null" if block == NULL_BLOCK else "hit" if entry < hits else "new" if filled else "lookahead"
+        if is_state and filled:  # a state is there or not
+            filled = size
+        kind = "copy" if block == copy else "hit" if entry < hits else "new" if filled else "lookahead"
+        kind = "null" if block == NULL_BLOCK else kind
         cells.append([entry, block, kind, filled, int(block in changed), int(hashes[block] is not None)])
     return cells
 

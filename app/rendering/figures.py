@@ -10,10 +10,12 @@ from markupsafe import Markup
 from app.rendering.figure_hashes import changed_hashes, whole_hashes
 from app.rendering.figure_queue import queue
 from app.rendering.figure_tables import changed_tables, tables_alt, whole_tables
+from app.rendering.groups import group_name, short_name
 from app.rendering.moment import Moment
 from app.rendering.words import count
 from app.services.cursor import BlockCounts
 from engine.actions import AddRequest
+from engine.config import EngineConfig
 
 Data = dict[str, Any]
 
@@ -37,6 +39,7 @@ def _whole(moment: Moment) -> Data:
     pool, config = moment.pool, moment.cursor.simulation.config
     return {
         "requests": list(moment.cursor.simulation.scripts),
+        "groups": _groups(config),
         "pool": {
             "num_blocks": pool.num_blocks,
             "block_size": config.block_size,
@@ -46,6 +49,14 @@ def _whole(moment: Moment) -> Data:
         "tables": whole_tables(moment),
         "hashes": whole_hashes(moment),
     }
+
+
+def _groups(config: EngineConfig) -> list[Data]:
+    """The groups by id: a name, a short one, and the block size."""
+    return [
+        {"name": group_name(config, group), "short": short_name(config, group), "block_size": spec.block_size}
+        for group, spec in enumerate(config.groups)
+    ]
 
 
 def _changes(moment: Moment) -> Data:

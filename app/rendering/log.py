@@ -1,14 +1,18 @@
-"""What an action did, in sentences: schedule, lookups, chunks, blocks, preemptions, halts, drafts, finishes, events."""
+"""What an action did, in sentences: schedule, lookups, loads, blocks, preemptions, halts, drafts, finishes, events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from app.contexts import Log, Piece, Sentence, Words
+from app.rendering.groups import group_name
 from app.rendering.log_events import event_sentences
 from app.rendering.log_lookup import lookup_words
+from app.rendering.log_memory import copy_sentences, load_sentences, zero_sentences
 from app.rendering.moment import Moment
+from app.rendering.stage_counts import waits_for_state
 from app.rendering.transport import doing
 from app.rendering.words import count, listed, runs, sentence
 from app.services.cursor import Applied
@@ -20,6 +24,13 @@ from engine.tokens import count_of
 MOST: Final = 200
 """Sentences at most; of more the last one says how many there are."""
 
+LEFT_BEHIND: Final = {
+    "full_attention": "went back",
+    "sliding_window": "fell out of the {name}",
+    "chunked_local_attention": "fell out of the attention chunk",
+    "mamba": "with older {name} states went back",
+}
+"""Kind -> what a release means."""
 FINISHED: Final = {
     "FINISHED_STOPPED": "{} finished: it sampled a stop token.",
     "FINISHED_LENGTH_CAPPED": "{} finished: it reached max_tokens or max_model_len.",
@@ -43,19 +54,22 @@ def _sentences(moment: Moment, applied: Applied) -> Iterator[Sentence]:
     trace = applied.trace
     admitted = {admission.request for admission in trace.admissions}
     for lookup in trace.lookups:
-        if words := lookup_words(moment, lookup):
-            yield Sentence("lookup", words)
+        yield from (Sentence("lookup", words) for words in lookup_words(moment, lookup))
+    yield from load_sentences(moment, applied)
     for chunk in trace.chunks:
         if words := _chunk(moment, chunk, admitted):
             yield Sentence("chunk", words)
-    yield from (Sentence("blocks", words) for call in trace.calls if (words := _blocks(moment, call)))
+    for call in trace.calls:
+        yield from (Sentence("blocks", words) for words in (*_fell_out(moment, call), _blocks(moment, call)) if words)
+    yield from copy_sentences(moment, applied)
+    yield from zero_sentences(applied)
     for preemption in trace.preemptions:
         yield Sentence("preempt", _preemption(moment, preemption.victim, preemption.by, preemption.undone))
     yield from (Sentence("halt", _halt(moment, halt)) for halt in trace.halts)
     yield from _drafts(moment, applied)
     for finish in trace.finishes:
         yield Sentence("finish", sentence(moment, FINISHED[finish.status], finish.request))
-    yield from event_sentences(applied.outcome.events)
+    yield from event_sentences(moment.cursor.simulation.config, applied.outcome.events)
 
 
 def _action(moment: Moment, applied: Applied) -> Iterator[Sentence]:
@@ -105,6 +119,8 @@ def _chunk(moment: Moment, chunk: Chunk, admitted: set[str]) -> Words:
 
 def _blocks(moment: Moment, call: CallTrace) -> Words:
     """As "R took 7 blocks, 67–73. Nothing was evicted."; a call that took none is told by the schedule."""
+    if waits_for_state(moment, call):
+        return sentence(moment, "{} was refused: the state that it hits is only being made in this step.", call.request)
     if not call.granted:
         by = "the gate" if call.refused_by == "gate" else "the check"
         return sentence(moment, f"{{}} was refused by {by}: {call.shortfall} more would have to be free.", call.request)
@@ -112,8 +128,30 @@ def _blocks(moment: Moment, call: CallTrace) -> Words:
         return ()
     evicted = sum(len(popped.lost) for popped in call.popped)
     lost = f"{count(evicted, 'hash', 'hashes')} evicted" if evicted else "nothing was evicted"
-    blocks = [popped.block for popped in call.popped]
-    return sentence(moment, f"{{}} took {count(len(blocks), 'block')}, {runs(blocks)}; {lost}.", call.request)
+    taken = f"{{}} took {count(len(call.popped), 'block')}, {_taken(moment, call)}; {lost}."
+    return sentence(moment, taken, call.request)
+
+
+def _taken(moment: Moment, call: CallTrace) -> str:
+    """As "67–73", or "4, 6 for full attention and 5 for Mamba"."""
+    config = moment.cursor.simulation.config
+    if len(config.groups) == 1:
+        return runs([popped.block for popped in call.popped])
+    parts = [
+        f"{runs([popped.block for popped in some])} for {group_name(config, group)}"
+        for group, some in groupby(call.popped, lambda popped: popped.group)
+    ]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[:-1] else parts)
+
+
+def _fell_out(moment: Moment, call: CallTrace) -> Iterator[Words]:
+    """Blocks that a window, a chunk or a state left behind, a sentence a group."""
+    config = moment.cursor.simulation.config
+    for given in call.released:
+        text = LEFT_BEHIND[config.groups[given.group].kind].format(name=group_name(config, given.group))
+        yield sentence(
+            moment, f"{count(len(given.blocks), 'block')} of {{}} {text}: {runs(given.blocks)}.", call.request
+        )
 
 
 def _preemption(moment: Moment, victim: str, by: str | None, undone: int) -> Words:

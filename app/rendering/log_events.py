@@ -7,35 +7,39 @@ from itertools import groupby
 from typing import Final
 
 from app.contexts import Piece, Sentence
+from app.rendering.groups import in_group
 from app.rendering.words import count
 from engine.block_hash import short_hash
+from engine.config import EngineConfig
 from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
 
 MOST_REMOVED: Final = 4
 
 
-def event_sentences(events: Iterable[KVCacheEvent]) -> Iterator[Sentence]:
-    """One sentence an event; removals that follow each other are one sentence."""
-    for kind, some in groupby(events, type):
+def event_sentences(config: EngineConfig, events: Iterable[KVCacheEvent]) -> Iterator[Sentence]:
+    """One sentence an event; removals of a group that follow each other are one sentence."""
+    for (kind, group), some in groupby(events, lambda event: (type(event), getattr(event, "group", 0))):
+        where = in_group(config, group)
         if kind is BlockRemoved:
-            yield Sentence("event", (Piece(_removed([event for event in some if isinstance(event, BlockRemoved)])),))
+            removed = [event for event in some if isinstance(event, BlockRemoved)]
+            yield Sentence("event", (Piece(_removed(removed, where)),))
             continue
         for event in some:
             if isinstance(event, BlockStored):
-                yield Sentence("event", (Piece(_stored(event)),))
+                yield Sentence("event", (Piece(_stored(event, where)),))
             elif isinstance(event, AllBlocksCleared):
                 yield Sentence("event", (Piece("AllBlocksCleared."),))
 
 
-def _stored(event: BlockStored) -> str:
+def _stored(event: BlockStored, where: str) -> str:
     """As "BlockStored: 6 hashes, 96 tokens, parent …93cb."."""
     parent = f"parent …{short_hash(event.parent_block_hash)[-4:]}" if event.parent_block_hash else "no parent"
     hashes = count(len(event.block_hashes), "hash", "hashes")
-    return f"BlockStored: {hashes}, {count(len(event.token_ids), 'token')}, {parent}."
+    return f"BlockStored: {hashes}, {count(len(event.token_ids), 'token')}, {parent}{where}."
 
 
-def _removed(events: list[BlockRemoved]) -> str:
+def _removed(events: list[BlockRemoved], where: str) -> str:
     """As "BlockRemoved: …93cb, …02ab and 3 more."."""
     names = ", ".join(f"…{short_hash(event.block_hash)[-4:]}" for event in events[:MOST_REMOVED])
     more = f" and {len(events) - MOST_REMOVED} more" if len(events) > MOST_REMOVED else ""
-    return f"BlockRemoved: {names}{more}."
+    return f"BlockRemoved: {names}{more}{where}."

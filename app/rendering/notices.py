@@ -1,6 +1,8 @@
-"""Messages to the reader: how a run ended, a replay that took too long."""
+"""Messages to the reader: how a run ended, a replay that took too long, a connector that came later."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from app.contexts import Notice
 from app.rendering.moment import Moment
@@ -34,6 +36,29 @@ def _why_no_change(moment: Moment) -> str:
     if not moment.scheduler.running:
         return f"A livelock: {refused.request} needs {more}, and nothing runs that could free any."
     return f"A livelock: {refused.request} needs {more}, and nobody who holds blocks goes on."
+
+
+def reset_notice(moment: Moment) -> Notice | None:
+    """A reset that was refused; None for everything else."""
+    if moment.applied is None or moment.applied.outcome.reset is not False:
+        return None
+    return Notice(
+        f"The reset was refused: {count(moment.counts.live, 'block')} are held. Nothing has changed.", "error"
+    )
+
+
+CONNECTOR: Final = {
+    "same": "What is shown stayed as it was.",
+    "changed": "The free queue lay in another order at times, so blocks and hits may differ from what you saw.",
+}
+
+
+def connector_notice(what: str) -> Notice:
+    """An action with external tokens gave a connector to a scenario that had none; `what` it changed: a key above."""
+    return Notice(
+        "This scenario has a connector now. Under one, requests give their blocks back in two goes, so everything "
+        f"before was replayed with it. {CONNECTOR[what]}"
+    )
 
 
 def short_replay(moment: Moment, wanted: int) -> Notice:

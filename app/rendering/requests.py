@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from app.contexts import BarPart, FinishedRow, RequestRow, Requests
@@ -12,7 +12,7 @@ from app.rendering.moment import Moment
 from app.rendering.words import times
 from engine.actions import AddRequest
 from engine.kv_cache_block import NULL_BLOCK
-from engine.request import Request
+from engine.request import Request, RequestStatus
 
 MOST_ROWS: Final = 100
 FINISHED: Final = {
@@ -30,25 +30,42 @@ class _Doings:
     """Tokens scheduled."""
     hit: dict[str, int] = field(default_factory=dict)
     """Tokens reused at an admission."""
+    external: dict[str, int] = field(default_factory=dict)
+    """Tokens that a connector supplied."""
     tag: dict[str, str] = field(default_factory=dict)
 
 
 def requests(moment: Moment) -> Requests:
-    """The panel: at most 100 rows of each list."""
+    """The panel: at most 100 rows of each list. Those that load, or have loaded, come before the waiting queue."""
     doings = _doings(moment)
     scheduler = moment.scheduler
-    waiting = _rows(moment, scheduler.waiting, doings)
+    holding = scheduler.loads.holding
+    waiting = _rows(moment, chain(holding, scheduler.waiting), doings)
     running = _rows(moment, scheduler.running, doings)
-    finished = _finished(moment)
     return Requests(
         waiting,
-        len(scheduler.waiting),
+        len(holding) + len(scheduler.waiting),
         "" if waiting else _nobody_waits(moment),
         running,
         len(scheduler.running),
-        "" if running else "Nothing runs. Add a request." if not waiting else "Nothing runs. Press step.",
-        finished,
+        "" if running else _nobody_runs(moment, bool(waiting)),
+        _rows(moment, _aborted_loads(moment), doings),
+        _finished(moment),
     )
+
+
+def _nobody_runs(moment: Moment, somebody_waits: bool) -> str:
+    if somebody_waits or moment.at < len(moment.actions):
+        return "Nothing runs. Press step."
+    return "Nothing runs. Add a request."
+
+
+def _aborted_loads(moment: Moment) -> Iterable[Request]:
+    """Requests that are gone but for the blocks that a load still writes to (7.15)."""
+    if moment.scheduler.loads.connector is None:
+        return ()
+    living = moment.scheduler.requests.values()
+    return (request for request in living if request.status is RequestStatus.FINISHED_ABORTED)
 
 
 def _nobody_waits(moment: Moment) -> str:
@@ -67,9 +84,14 @@ def _doings(moment: Moment) -> _Doings:
     trace, output = applied.trace, applied.outcome.output
     doings.now = dict(output.num_scheduled_tokens) if output else {}
     doings.tag |= {call.request: "refused" for call in trace.calls if not call.granted}
+    supplied = {call.request: call.ext_comp for call in trace.calls if call.granted and call.ext_comp}
+    loaded = {load.request for load in trace.loads if load.stage == "used"}
+    doings.tag |= {load.request: "loading" for load in trace.loads if load.stage == "begun"}
     for admission in trace.admissions:
-        doings.tag[admission.request] = "resumed" if admission.resumed else "admitted"
-        doings.hit[admission.request] = admission.computed
+        name = admission.request
+        doings.tag[name] = "resumed" if admission.resumed else "admitted"
+        doings.external[name] = admission.computed if name in loaded else supplied.get(name, 0)
+        doings.hit[name] = admission.computed - doings.external[name]
     doings.tag |= {preemption.victim: "preempted" for preemption in trace.preemptions}
     if isinstance(applied.outcome.action, AddRequest):
         doings.tag[applied.outcome.action.id] = "added"
@@ -85,12 +107,15 @@ def _rows(moment: Moment, living: Iterable[Request], doings: _Doings) -> tuple[R
 
 def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
     name = request.request_id
-    now, hit = doings.now.get(name, 0), doings.hit.get(name, 0)
     known, computed = request.num_tokens, request.num_computed_tokens
+    load = _load(moment, request)
+    now, hit, external = (tokens.get(name, 0) for tokens in (doings.now, doings.hit, doings.external))
+    if load:
+        hit, external = 0, computed
     now = min(now, computed)
-    before = max(computed - now - hit, 0)
-    later = max(known - computed, 0)
-    parts = [BarPart("comp", before), BarPart("new_comp", hit), BarPart("new", now), BarPart("later", later)]
+    before = max(computed - now - hit - external, 0)
+    parts = [BarPart("comp", before), BarPart("new_comp", hit), BarPart("ext_comp", external)]
+    parts += [BarPart("new", now), BarPart("later", max(known - computed, 0))]
     blocks = sum(len(table) - table.count(NULL_BLOCK) for table in moment.manager.get_blocks(name))
     return RequestRow(
         id=name,
@@ -105,14 +130,33 @@ def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
         blocks=blocks,
         preemptions=request.num_preemptions,
         bar=tuple(part for part in parts if part.tokens),
-        caption=_caption(request, before, hit, now),
+        caption=load or _caption(request, (before, hit, external, now)),
         facts=tuple(_facts(request)),
+        is_loading=bool(load),
     )
 
 
-def _caption(request: Request, before: int, hit: int, now: int) -> str:
-    """As "945 + 1 now", "128 hit + 100 now, 72 to go", "300 tokens"."""
-    done = [f"{before}"] * bool(before) + [f"{hit} hit"] * bool(hit) + [f"{now} now"] * bool(now)
+def _load(moment: Moment, request: Request) -> str:
+    """As "loading 8 tokens, step 2 of 3"; "" for a request without a load."""
+    connector, name = moment.cursor.simulation.connector, request.request_id
+    gone = request.status is RequestStatus.FINISHED_ABORTED
+    if connector is None or not (gone or request.status is RequestStatus.WAITING_FOR_REMOTE_KVS):
+        return ""
+    if name not in connector.loading:
+        return f"{request.num_computed_tokens} tokens loaded: may go on in the next step"
+    steps = max(connector.plans[name].steps, 1)
+    progress = f"step {steps - connector.loading[name]} of {steps}"
+    if gone:
+        return f"its blocks stay until the load is through, {progress}"
+    return f"loading {request.num_computed_tokens} tokens, {progress}"
+
+
+def _caption(request: Request, parts: tuple[int, int, int, int]) -> str:
+    """As "945 + 1 now", "128 hit + 100 now, 72 to go", "8 from the connector + 12 now", "300 tokens"."""
+    if request.status is not RequestStatus.RUNNING and request.num_computed_tokens:
+        return f"{request.num_computed_tokens} loaded, {request.num_tokens - request.num_computed_tokens} to go"
+    names = ("", " hit", " from the connector", " now")
+    done = [f"{tokens}{name}" for tokens, name in zip(parts, names, strict=True) if tokens]
     if not done:
         return f"{request.num_tokens} tokens"
     to_go = max(request.num_tokens - request.num_computed_tokens, 0)

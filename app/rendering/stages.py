@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from app.contexts import Chip, ChipRow, Formula, Stage, Term, UnitBar, UnitPart
+from app.rendering.groups import group_name
 from app.rendering.moment import Moment
+from app.rendering.stage_counts import WAITS, count_formulas, gate_formulas, waits_for_state
 from app.rendering.words import count, runs
-from engine.call_trace import CallTrace, CountTerms, FitTest
+from engine.call_trace import CallTrace, FitTest, Touched
 
 EDGE: Final = 20
+OUTSIDE: Final = {
+    "full_attention": "needed no more",
+    "sliding_window": "fell out of the window, the last one first",
+    "chunked_local_attention": "fell out of the chunk, the last one first",
+    "mamba": "older states",
+}
+"""Kind -> why its blocks are released."""
 TITLES: Final = {
     "gate": ("Gate", "whole sequence must fit"),
     "release": ("Release", "blocks that left the window"),
@@ -64,17 +74,21 @@ def _not_reached(name: str, call: CallTrace) -> Stage:
     return _stage(name, about="not reached", ran=False)
 
 
-def _gate(_moment: Moment, call: CallTrace) -> Stage:
+def _gate(moment: Moment, call: CallTrace) -> Stage:
     test = call.gate
     assert test is not None
     name = f"for all {count(test.tokens, 'token')}"
-    return _stage("gate", passed=test.passes, formulas=[_test(test, name)], bar=_bar(test))
+    note = WAITS if not test.passes and waits_for_state(moment, call) else ""
+    formulas = (*gate_formulas(moment, test), _test(test, name))
+    return _stage("gate", passed=test.passes, formulas=formulas, bar=None if note else _bar(test), note=note)
 
 
 def _check(_moment: Moment, call: CallTrace) -> Stage:
     test = call.check
     assert test is not None
-    return _stage("check", passed=test.passes, formulas=[_test(test, "to take", reserved=True)], bar=_bar(test))
+    note = "reserved: what requests that load or prefill still need" if test.reserved else ""
+    formula = _test(test, "to take", reserved=True)
+    return _stage("check", passed=test.passes, formulas=[formula], bar=_bar(test), note=note)
 
 
 def _test(test: FitTest, name: str, *, reserved: bool = False) -> Formula:
@@ -93,7 +107,7 @@ def _bar(test: FitTest) -> UnitBar:
     idle = sum(terms.idle_hits for terms in test.terms)
     parts = [
         UnitPart("idle", idle, "idle hits"),
-        UnitPart("new", test.needed - idle, "new"),
+        UnitPart("new", max(test.needed - idle, 0), "new"),
         UnitPart("watermark", test.headroom, "watermark"),
         UnitPart("reserved", test.reserved, "reserved"),
     ]
@@ -108,56 +122,49 @@ def _blocks(number: int) -> str:
 
 
 def _release(moment: Moment, call: CallTrace) -> Stage:
-    blocks = [block for given in call.released for block in given.blocks]
-    side = count(call.released_count, "block") if blocks else "0 blocks"
-    if not blocks:
-        return _stage("release", side, about="nothing lies outside a window")
-    return _stage("release", side, rows=[_row(moment, blocks, "given back, the last one first")])
+    if not call.released:
+        return _stage("release", "0 blocks", about="nothing lies outside a window")
+    config = moment.cursor.simulation.config
+    rows = []
+    for given in call.released:
+        caption = OUTSIDE[config.groups[given.group].kind]
+        if given.held:
+            caption += f"; {len(given.held)} still held by others"
+        rows.append(_row(moment, given.blocks, _of_group(moment, given.group, caption)))
+    about = "what is needed no more goes back first"
+    return _stage("release", count(call.released_count, "block"), about=about, rows=rows)
+
+
+def _of_group(moment: Moment, group: int, caption: str) -> str:
+    """The caption of a row of blocks; it begins with the group where there are several."""
+    config = moment.cursor.simulation.config
+    name = group_name(config, group) if len(config.groups) > 1 else ""
+    return ": ".join(part for part in (name, caption) if part)
 
 
 def _count(moment: Moment, call: CallTrace) -> Stage:
-    test = call.check
-    assert test is not None
-    groups = moment.cursor.simulation.config.groups
-    several = len(groups) > 1
-    formulas = [
-        _count_formula(terms, test.tokens, groups[group].block_size, f"group {group}" if several else "")
-        for group, terms in enumerate(test.terms)
-    ]
-    if several:
-        formulas.append(Formula("all groups", (Term("", test.needed, "to take"),)))
-    return _stage("count", formulas=formulas)
-
-
-def _count_formula(terms: CountTerms, tokens: int, block_size: int, label: str) -> Formula:
-    covered = max(terms.skipped - terms.held, terms.hits)
-    name = "skipped" if covered > terms.hits else "hit"
-    row = [
-        Term("", terms.need, f"⌈{tokens} ÷ {block_size}⌉"),
-        Term("−", terms.held, "held"),
-        Term("−", covered, name),
-        Term("+", terms.idle_hits, "idle hits"),
-        *([Term("+", terms.copies, "copies")] if terms.copies else []),
-        Term("=", terms.total, "to take"),
-    ]
-    if terms.need - terms.held - covered < 0:
-        row.insert(3, Term("→", terms.fresh, "never below 0"))
-    return Formula(label, tuple(row))
+    return _stage("count", formulas=count_formulas(moment, call), note=WAITS if waits_for_state(moment, call) else "")
 
 
 def _touch(moment: Moment, call: CallTrace) -> Stage:
     if not call.touched:
         return _stage("touch", "0 touched", about="no hit to hold on to")
-    held = [touched for touched in call.touched if touched.place is None]
-    idle = [touched for touched in call.touched if touched.place is not None]
-    rows = []
-    if held:
-        refs = {touched.ref_before for touched in held}
-        caption = f"ref {held[0].ref_before} → {held[0].ref_before + 1}" if len(refs) == 1 else "ref + 1"
-        rows.append(_row(moment, [touched.block for touched in held], caption, hit=True))
-    if idle:
-        rows.append(_row(moment, [touched.block for touched in idle], "ref 0 → 1, left the free queue", hit=True))
+    rows: list[ChipRow] = []
+    for group, some in groupby(call.touched, lambda touched: touched.group):
+        rows += _touched(moment, group, list(some))
     return _stage("touch", f"{len(call.touched)} touched", rows=rows)
+
+
+def _touched(moment: Moment, group: int, touched: Sequence[Touched]) -> Iterator[ChipRow]:
+    """Those that others hold too, then those that lay in the free queue."""
+    held = [one for one in touched if one.place is None]
+    idle = [one.block for one in touched if one.place is not None]
+    if held:
+        refs = {one.ref_before for one in held}
+        caption = f"ref {held[0].ref_before} → {held[0].ref_before + 1}" if len(refs) == 1 else "ref + 1"
+        yield _row(moment, [one.block for one in held], _of_group(moment, group, caption), hit=True)
+    if idle:
+        yield _row(moment, idle, _of_group(moment, group, "ref 0 → 1, left the free queue"), hit=True)
 
 
 def _pop(moment: Moment, call: CallTrace) -> Stage:
@@ -165,18 +172,42 @@ def _pop(moment: Moment, call: CallTrace) -> Stage:
     side = f"{len(call.popped)} popped, {len(evicted)} evicted"
     if not call.popped:
         return _stage("pop", "0 popped", about="no new block is needed")
-    note = f"lost their hash: {runs(evicted)}" if evicted else "none carried a hash"
-    return _stage("pop", side, rows=[_row(moment, [popped.block for popped in call.popped], "")], note=note)
+    lost = f"lost their hash: {runs(evicted)}" if evicted else "none carried a hash"
+    copies = _copied(moment, call)
+    note = f"{lost}. {' '.join(copies)}" if copies else lost
+    rows = [
+        _row(moment, [popped.block for popped in some], _of_group(moment, group, ""))
+        for group, some in groupby(call.popped, lambda popped: popped.group)
+    ]
+    return _stage("pop", side, rows=rows, note=note)
+
+
+def _copied(moment: Moment, call: CallTrace) -> tuple[str, ...]:
+    """Which of the new blocks are copies, in sentences."""
+    copies = moment.applied.trace.copies if moment.applied else ()
+    return tuple(
+        f"{copy.copy} becomes a copy of {copy.source}{', which takes over its hash' if copy.moved else ''}."
+        for copy in copies
+        if copy.request == call.request
+    )
 
 
 def _hash(moment: Moment, call: CallTrace) -> Stage:
-    blocks = [block for registered in call.registered for block in registered.blocks]
-    note = _partly_full(moment, call)
     if not moment.cursor.simulation.config.enable_prefix_caching:
         return _stage("hash", "0 hashed", about="caching is off")
-    if not blocks:
+    rows = [
+        _row(moment, registered.blocks, _of_group(moment, registered.group, ""))
+        for registered in call.registered
+        if registered.blocks
+    ]
+    for part in call.partial:
+        caption = f"the prefix of {count(part.num_tokens, 'token')} ends in it"
+        rows.append(_row(moment, [part.block], _of_group(moment, part.group, caption)))
+    note = _partly_full(moment, call)
+    if not rows:
         return _stage("hash", "0 hashed", about="no block became full", note=note)
-    return _stage("hash", f"{len(blocks)} hashed", rows=[_row(moment, blocks, "")], note=note)
+    hashed = sum(len(registered.blocks) for registered in call.registered) + len(call.partial)
+    return _stage("hash", f"{hashed} hashed", rows=rows, note=note)
 
 
 def _partly_full(moment: Moment, call: CallTrace) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.contexts import Mark, Transport, View
+from app.rendering.groups import NAMES
 from app.rendering.moment import Moment
 from app.rendering.words import count
 from app.services.columns import Notable
@@ -12,6 +13,7 @@ from engine.actions import Abort, Action, AddRequest, ResetPrefixCache, Step
 from engine.config import EngineConfig
 
 MARKS: Final = 60
+MOST_GROUPS: Final = 3
 
 
 def view(moment: Moment) -> View:
@@ -23,9 +25,11 @@ def view(moment: Moment) -> View:
 
 def config_summary(config: EngineConfig) -> str:
     """As "101 blocks of 16 tokens, watermark 5 blocks"."""
-    parts = [f"{count(config.num_blocks, 'block')} of {count(config.block_size, 'token')}"]
-    if len(config.groups) > 1:
-        parts.append(f"{len(config.groups)} groups")
+    sizes = {group.block_size for group in config.groups}
+    blocks = count(config.num_blocks, "block")
+    parts = [f"{blocks} of {count(sizes.pop(), 'token')}" if len(sizes) == 1 else blocks]
+    if len(config.groups) > 1 or config.groups[0].kind != "full_attention":
+        parts.append(_groups(config))
     if config.watermark_blocks:
         parts.append(f"watermark {count(config.watermark_blocks, 'block')}")
     if not config.enable_prefix_caching:
@@ -35,6 +39,15 @@ def config_summary(config: EngineConfig) -> str:
     if config.num_speculative_tokens:
         parts.append(count(config.num_speculative_tokens, "draft"))
     return ", ".join(parts)
+
+
+def _groups(config: EngineConfig) -> str:
+    """As "full attention and sliding window of 8", or how many groups there are."""
+    if len(config.groups) > MOST_GROUPS:
+        return f"{len(config.groups)} groups"
+    uneven = len({group.block_size for group in config.groups}) > 1
+    names = [NAMES[group.kind][0] + (f" of {group.block_size}" if uneven else "") for group in config.groups]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
 
 
 def transport(moment: Moment) -> Transport:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.contexts import Piece, Words
 from app.rendering.moment import Moment
+from app.services.errors import ServiceError
+from engine.errors import InputError
 
 MOST_NAMES = 12
 MOST_RUNS = 6
@@ -17,6 +19,13 @@ def count(number: int, noun: str, plural: str = "") -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number or 'no'} {plural or noun + 's'}"
+
+
+def told(error: InputError | ServiceError) -> str:
+    """What is wrong, and what would be right: whole sentences."""
+    expected = f" Expected: {error.expected}." if error.expected else ""
+    message = error.message if error.message.endswith(".") else f"{error.message}."
+    return f"{message[0].upper()}{message[1:]}{expected}"
 
 
 def times(number: int) -> str:

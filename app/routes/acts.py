@@ -10,7 +10,7 @@ from app.contexts import FormErrorContext, Notice
 from app.rendering.composer import abort_form, composer
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import run_notice
+from app.rendering.notices import connector_notice, reset_notice, run_notice
 from app.rendering.transport import view
 from app.routes.answers import error_body, html, json_answer, parts_of, wants_frame, wants_json
 from app.routes.cookies import give_secret, secret_of
@@ -70,12 +70,14 @@ async def _answer(request: Request, acted: Acted, start: int) -> Response:
     session, at = acted.session, acted.at
     here = f"?branch={MAIN}&at={at}"
     if wants_json(request):
-        answer = json_answer({"session": session.id, "branch": MAIN, "at": at, "end": session.branch.end})
+        done = {"session": session.id, "branch": MAIN, "at": at, "end": session.branch.end}
+        answer = json_answer({**done, "replayed_with_connector": True} if acted.connector else done)
     elif wants_frame(request):
         answer = await _frame(request, acted, start)
     else:
-        ran = f"&ran={acted.run.steps}-{acted.run.why}" if acted.run else ""
-        answer = RedirectResponse(f"{_page_from_form(request, session)}{here}{ran}", 303)
+        said = f"&ran={acted.run.steps}-{acted.run.why}" if acted.run else ""
+        said += f"&connector={acted.connector}" if acted.connector else ""
+        answer = RedirectResponse(f"{_page_from_form(request, session)}{here}{said}", 303)
     if acted.secret:
         give_secret(request, answer, session.id, acted.secret)
     return answer
@@ -86,8 +88,12 @@ async def _frame(request: Request, acted: Acted, start: int) -> Response:
     cursor = await sessions.seek(session, acted.at)
 
     def render() -> Response:
-        notice = run_notice(Moment.of(session, cursor), acted.run) if acted.run else None
-        answer = frame_answer(request, session, cursor, acted.at, start, notice)
+        moment = Moment.of(session, cursor)
+        notice = run_notice(moment, acted.run) if acted.run else reset_notice(moment)
+        if acted.connector:
+            notice = connector_notice(acted.connector)
+        # What was replayed differently is no change on top of what the page shows: it is told whole.
+        answer = frame_answer(request, session, cursor, acted.at, -1 if acted.connector else start, notice)
         new = f"s/{session.id}" if acted.secret else ""
         answer.headers["hx-push-url"] = f"{new}?branch={MAIN}&at={cursor.at}"
         return answer
@@ -120,7 +126,7 @@ async def _refusal(request: Request, session: Session, asked: Asked, at: int) ->
         errors = asked.errors if asked.kind == "add" else {}
         form = composer(moment, typed, {name: text for name, text in errors.items() if name})
         loose = " ".join(asked.errors.values()) if asked.kind != "add" else asked.errors.get("", "")
-        abort = abort_form(moment, loose if asked.kind == "abort" else "")
+        abort = abort_form(moment, loose, asked.typed.get("id", "")) if asked.kind == "abort" else abort_form(moment)
         notice = _notice(moment, error, loose)
         if wants_frame(request):
             return html(

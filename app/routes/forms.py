@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
+from app.rendering.words import told
 from app.routes.answers import whole_number
 from app.services.acting import STEP
 from app.services.errors import BadValueError, ServiceError
@@ -19,10 +20,16 @@ from engine.errors import InputError
 from engine.scenario import loads, parse_action
 from engine.strict_json import record
 
-INTEGER: Final = re.compile(r"-?[0-9]{1,19}\Z")
+NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
+"""What a form's bytes become that are no text."""
+INTEGER: Final = re.compile(r"-?[0-9]+\Z")
 PLACE: Final = re.compile(r"action(?:s\[\d+\])?\.?")
 DO: Final = {"step": "step", "add": "add_request", "abort": "abort", "reset": "reset_prefix_cache"}
 MOST_FIELDS: Final = 1_000
+MOST_BYTES: Final = 2**24
+"""Never reached: the limit on bodies is smaller."""
+MOST_DIGITS: Final = 18
+NUMBERS: Final = ("tokens", "shared_tokens", "max_tokens", "priority", "external_tokens", "external_steps")
 
 
 @dataclass(slots=True)
@@ -41,10 +48,8 @@ class Asked:
     def blame(self, error: InputError | ServiceError) -> None:
         """Note what is wrong, beside the field that it belongs to."""
         self.error = error
-        expected = f" Expected: {error.expected}." if error.expected else ""
-        message = error.message if error.message.endswith(".") else f"{error.message}."
         name = "" if error.where == "at" else _field(error.where, has_shared=bool(self.typed.get("shared")))
-        self.errors.setdefault(name, f"{message[0].upper()}{message[1:]}{expected}")
+        self.errors.setdefault(name, told(error))
 
 
 async def read_asked(request: Request, kind: str) -> Asked:
@@ -54,7 +59,7 @@ async def read_asked(request: Request, kind: str) -> Asked:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
             _from_json(asked, await request.body())
         else:
-            form = await _form(request)
+            form = await read_form(request)
             asked.typed = {name: values[-1] for name, values in form.items()}
             asked.branch = asked.typed.get("branch", MAIN)
             asked.at = whole_number(asked.typed.get("at"), "at", -1)
@@ -65,12 +70,14 @@ async def read_asked(request: Request, kind: str) -> Asked:
     return asked
 
 
-async def _form(request: Request) -> dict[str, list[str]]:
+async def read_form(request: Request) -> dict[str, list[str]]:
     """The fields of a form, a list of values each; files count as nothing."""
     fields: dict[str, list[str]] = {}
-    async with request.form(max_files=0, max_fields=MOST_FIELDS) as form:
+    async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES) as form:
         for name, value in form.multi_items():
             if not isinstance(value, UploadFile):
+                if NOT_UTF8 in value:
+                    raise BadValueError("This text is not valid Unicode.", name, "text in UTF-8")
                 fields.setdefault(name, []).append(value)
     return fields
 
@@ -115,7 +122,8 @@ def _from_form(asked: Asked, form: Mapping[str, list[str]]) -> None:
 def _add_from_form(asked: Asked) -> None:
     """Every field is read, so that every problem is told at once; the engine's own checks follow."""
     typed = asked.typed
-    numbers = {name: _number(asked, name) for name in ("tokens", "shared_tokens", "max_tokens", "priority")}
+    numbers = {name: _number(asked, name) for name in NUMBERS}
+    external = _external(asked, numbers)
     accept = _numbers(asked, "accept")
     prompt: list[dict[str, Any]] = []
     if typed.get("shared"):
@@ -131,7 +139,7 @@ def _add_from_form(asked: Asked) -> None:
     if numbers["tokens"] is None and not prompt[0].get("shared") and "tokens" not in asked.errors:
         asked.blame(BadValueError("The prompt is empty.", "tokens", "a whole number, 1 or more"))
     if numbers["max_tokens"] is None and "max_tokens" not in asked.errors:
-        asked.blame(BadValueError("max_tokens is missing.", "max_tokens", "a whole number, 1 or more"))
+        asked.blame(BadValueError("A number is missing.", "max_tokens", "a whole number, 1 or more"))
     if asked.errors:
         return
     action: dict[str, Any] = {"do": "add_request", "id": typed.get("id", ""), "prompt": prompt}
@@ -145,22 +153,40 @@ def _add_from_form(asked: Asked) -> None:
         action["accept"] = accept
     if typed.get("skip_reading_prefix_cache"):
         action["skip_reading_prefix_cache"] = True
+    if external:
+        action["external"] = external
     asked.action = parse_action(action)
+
+
+def _external(asked: Asked, numbers: Mapping[str, int | None]) -> dict[str, Any]:
+    """What a connector holds of the request; {} without one."""
+    tokens, steps = numbers["external_tokens"], numbers["external_steps"]
+    is_async = bool(asked.typed.get("external_async"))
+    if tokens is None:
+        if (is_async or steps is not None) and "external_tokens" not in asked.errors:
+            message = "A load needs external tokens."
+            asked.blame(BadValueError(message, "external_tokens", "how many of its first tokens a connector holds"))
+        return {}
+    return {"tokens": tokens, "async": is_async, **({} if steps is None else {"steps": steps})}
 
 
 def _number(asked: Asked, name: str) -> int | None:
     text = asked.typed.get(name, "").strip()
     if not text:
         return None
+    least = "" if name == "priority" else ", 1 or more"
     if not INTEGER.match(text):
-        asked.blame(BadValueError("This is not a whole number.", name, "a whole number"))
+        asked.blame(BadValueError("This is not a whole number.", name, f"a whole number{least}"))
+        return None
+    if len(text) > MOST_DIGITS:
+        asked.blame(BadValueError(f"A number of {len(text)} digits is too large.", name, "a smaller whole number"))
         return None
     return int(text)
 
 
 def _numbers(asked: Asked, name: str) -> list[int]:
     parts = [part.strip() for part in asked.typed.get(name, "").split(",") if part.strip()]
-    if not all(INTEGER.match(part) for part in parts):
+    if not all(INTEGER.match(part) and len(part) <= MOST_DIGITS for part in parts):
         asked.blame(BadValueError("These are not whole numbers.", name, "whole numbers with commas, as 0, 2, 1"))
         return []
     return [int(part) for part in parts]
@@ -175,4 +201,6 @@ def _field(where: str, *, has_shared: bool) -> str:
         if has_shared and rest.startswith("0]"):
             return "shared" if rest.endswith("shared") else "shared_tokens"
         return "tokens"
+    if head == "external":
+        return f"external_{place.rpartition('.')[2]}" if "." in place else "external_tokens"
     return "max_tokens" if head == "output" else head

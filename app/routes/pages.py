@@ -13,7 +13,7 @@ from app.contexts import FrameContext, Notice, PageContext
 from app.rendering.block_card import block_card
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import run_notice, short_replay
+from app.rendering.notices import CONNECTOR, connector_notice, run_notice, short_replay
 from app.routes.answers import html, json_answer, parts_of, wants_frame, whole_number
 from app.routes.cookies import secret_of
 from app.services.acting import RunEnd
@@ -124,9 +124,12 @@ def frame_answer(
 
 
 def _notice(request: Request, moment: Moment, at: int) -> Notice | None:
-    """What a page has to say: that a replay was cut short, or how the run ended that led here."""
+    """What a page has to say: that a replay was cut short, or what came of the action that led here."""
     if moment.at < at:
         return short_replay(moment, at)
+    connector = request.query_params.get("connector", "")
+    if connector in CONNECTOR:
+        return connector_notice(connector)
     ran = RAN.match(request.query_params.get("ran", ""))
     return run_notice(moment, RunEnd(ran[2], int(ran[1]))) if ran else None
 

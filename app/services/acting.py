@@ -6,6 +6,7 @@ So a double click and a second tab are harmless. Anything else before the end wo
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,9 @@ from app.services.cursor import Applied
 from app.services.errors import BadValueError, WouldBranchError
 from app.services.limits import check_continued
 from app.services.session import SLICE_SECONDS, Branch
+from app.tokenizer import tokenize
 from engine.actions import Abort, Action, AddRequest, Step
+from engine.config import EngineConfig
 from engine.errors import shown
 from engine.scenario import Limits, check_action
 
@@ -55,12 +58,9 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
     """
     where = f"actions[{branch.end}]"
     limits.check_counts(branch.end + 1, branch.num_added + isinstance(action, AddRequest))
-    limits.check_action(action, where)
-    check_action(action, branch.config, where)
+    limits.check_action(action, where, tokenize)
+    check_action(action, branch.config, where, tokenize)
     check_continued(action, branch.head.simulation, limits, where)
-    if isinstance(action, AddRequest) and action.carries_external and not branch.has_connector:
-        message = "External tokens need a connector, and this scenario was begun without one."
-        raise BadValueError(message, f"{where}.external", "a scenario whose actions carry external from the start")
     living = branch.head.simulation.scheduler.requests
     ids = (action.id,) if isinstance(action, Abort) else action.abort if isinstance(action, Step) else ()
     for place, name in enumerate(ids):
@@ -71,13 +71,30 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
             )
 
 
+def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -> None:
+    """Check, before any of them runs, whether actions can run on a config.
+
+    Raises:
+        InputError: the first one that can't; `where` starts with its place, as `actions[3]`.
+    """
+    limits.check_counts(len(actions), sum(isinstance(action, AddRequest) for action in actions))
+    for index, action in enumerate(actions):
+        limits.check_action(action, f"actions[{index}]", tokenize)
+        check_action(action, config, f"actions[{index}]", tokenize)
+
+
+def needs_connector(branch: Branch, action: Action) -> bool:
+    """Whether the action gives the scenario a connector that it didn't have: it changes the rules from the start."""
+    return isinstance(action, AddRequest) and action.carries_external and not branch.has_connector
+
+
 def run_slice(branch: Branch, limits: Limits, last: int) -> RunEnd:
     """Append steps up to the moment `last`, for a slice of CPU time at the most."""
     start, steps = time.thread_time(), 0
     while True:
         if not branch.head.simulation.scheduler.requests:
             return RunEnd("nothing_left", steps)
-        if branch.head.applied is not None and changed_nothing(branch.head.applied):
+        if branch.head.applied is not None and changed_nothing(branch.head.applied) and not branch.head.is_loading:
             return RunEnd("no_change", steps)
         if branch.end >= last:
             return RunEnd("steps", steps)
@@ -90,8 +107,8 @@ def run_slice(branch: Branch, limits: Limits, last: int) -> RunEnd:
 
 
 def changed_nothing(applied: Applied) -> bool:
-    """Whether it was a step that will repeat itself for ever: nothing scheduled, nobody gone, no block moved."""
+    """Whether it was a step that will repeat itself for ever: nothing scheduled, nobody gone, nothing moved."""
     output, trace = applied.outcome.output, applied.trace
-    if output is None or output.num_scheduled_tokens or trace.preemptions or trace.finishes:
+    if output is None or output.num_scheduled_tokens or trace.preemptions or trace.finishes or trace.loads:
         return False
     return not applied.events

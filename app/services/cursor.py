@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.services.prefix_tree import PrefixTree
+from app.tokenizer import tokenize
 from engine.actions import Action
 from engine.config import EngineConfig
 from engine.kv_cache_block import NULL_BLOCK, Key
@@ -24,6 +25,15 @@ class BlockCounts:
     """Free, but they carry a hash."""
     empty: int
     """Free, without a hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartHit:
+    """A copy-on-write: `copy` is the request's own, its first `tokens` tokens were hit in `source`."""
+
+    copy: int
+    source: int
+    tokens: int
 
 
 class Applied:
@@ -54,10 +64,12 @@ class Cursor:
     """Moves forward only; `fork` it to keep a moment."""
 
     def __init__(self, config: EngineConfig, *, has_connector: bool = False) -> None:
-        self.simulation = Simulation(config, has_connector=has_connector)
+        self.simulation = Simulation(config, has_connector=has_connector, tokenize=tokenize)
         self.tree = PrefixTree()
         self.applied: Applied | None = None
         """The action that led here; None at the start."""
+        self.copies: dict[str, dict[int, PartHit]] = {}
+        """Request that holds blocks -> group -> its copy of a block that it hit only in part."""
         self._cached_free = 0
 
     @property
@@ -73,6 +85,12 @@ class Cursor:
         return BlockCounts(pool.num_blocks - 1 - free, self._cached_free, free - self._cached_free)
 
     @property
+    def is_loading(self) -> bool:
+        """Whether a load from a connector is under way: then even a step that shows nothing brings it on."""
+        connector = self.simulation.connector
+        return connector is not None and bool(connector.loading)
+
+    @property
     def weight(self) -> int:
         """About how many bytes it takes."""
         tokens = sum(request.num_tokens for request in self.simulation.scheduler.requests.values())
@@ -84,6 +102,7 @@ class Cursor:
         twin.simulation = self.simulation.fork()
         twin.tree = self.tree.fork()
         twin.applied = self.applied
+        twin.copies = {name: groups.copy() for name, groups in self.copies.items()}
         twin._cached_free = self._cached_free
         return twin
 
@@ -96,6 +115,7 @@ class Cursor:
         before = self.counts
         outcome = self.simulation.apply(action)
         self._count(outcome)
+        self._note_copies(outcome)
         self._grow_tree(outcome.events)
         self.applied = Applied(outcome, before)
         return self.applied
@@ -112,6 +132,19 @@ class Cursor:
                     self._cached_free += len(back)
         if outcome.reset:
             self._cached_free = 0
+
+    def _note_copies(self, outcome: Outcome) -> None:
+        """Keep who got a copy of a block that was hit only in part (7.12)."""
+        local = 0
+        for entry in outcome.log:
+            match entry:
+                case ("call", _, computed, hit, *_):
+                    local = computed + hit
+                case ("copy", group, request, source, copy, held) if held == copy:
+                    size = self.simulation.config.groups[group].block_size
+                    self.copies.setdefault(request, {})[group] = PartHit(copy, source, local % size)
+                case ("preempt" | "finish", request, _):
+                    self.copies.pop(request, None)
 
     def _grow_tree(self, events: Iterable[KVCacheEvent]) -> None:
         """Bring the prefix tree to what the hash map holds now."""

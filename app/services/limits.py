@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from app.tokenizer import tokenize
 from engine.actions import Action, AddRequest
 from engine.scenario import Limits
 from engine.simulation import Simulation
-from engine.tokens import Continue, Own, Shared, Span, count_of
+from engine.tokens import Continue, Own, Shared, Span, Text, count_of
 
 
 def check_continued(action: Action, simulation: Simulation, limits: Limits, where: str) -> None:
@@ -24,4 +25,6 @@ def check_continued(action: Action, simulation: Simulation, limits: Limits, wher
                 tokens += count_of(script.so_far()) if script else 0
             case Span(count=length) | Own(tokens=length) | Shared(tokens=length):
                 tokens += length
+            case Text(text=text):
+                tokens += len(tokenize(text))
     limits.check_prompt(tokens, f"{where}.prompt")

@@ -32,10 +32,13 @@ class Branch:
     second one goes and the interval doubles. They are never moved, only forked. Views are moved forward.
     """
 
-    def __init__(self, config: EngineConfig, actions: Sequence[Action] = ()) -> None:
+    def __init__(self, config: EngineConfig, actions: Sequence[Action] = (), *, has_connector: bool = False) -> None:
+        """A branch that is replayed by `advance`; `has_connector`: also where no action asks for one yet."""
         self.config = config
         self.actions = list(actions)
-        self.has_connector = any(isinstance(action, AddRequest) and action.carries_external for action in actions)
+        self.has_connector = has_connector or any(
+            isinstance(action, AddRequest) and action.carries_external for action in actions
+        )
         self.head = self._start()
         """As far as the branch was replayed; at the end once everything was."""
         self.columns = Columns(self.head.counts)

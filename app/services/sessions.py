@@ -8,7 +8,7 @@ import hmac
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,12 +18,14 @@ from typing import Final, TypeVar
 from app.services import acting
 from app.services.acting import RunEnd
 from app.services.cursor import Cursor
-from app.services.errors import NotOwnerError, UnavailableError, UnknownSessionError
+from app.services.errors import BadValueError, NotOwnerError, UnavailableError, UnknownSessionError
 from app.services.session import MAIN, SLICE_SECONDS, Branch, Session
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
 from engine.actions import Action
 from engine.config import EngineConfig
+from engine.errors import InputError
+from engine.record import current_state
 from engine.scenario import Scenario, loads, parse_action
 
 T = TypeVar("T")
@@ -48,6 +50,8 @@ class Acted:
     at: int
     secret: str | None = None
     run: RunEnd | None = None
+    connector: str = ""
+    """ "same" or "changed" where everything was replayed with a connector: what the present looks like then."""
 
 
 class Sessions:
@@ -166,14 +170,47 @@ class Sessions:
         if acting.moves(session.branch, at, action):
             return Acted(session, at + 1)
         await self._at_end(session)
-
-        def append() -> None:
-            acting.check(session.branch, action, self._settings.limits)
-            session.branch.append(action)
-
-        await self.in_thread(append)
+        grown, connector = session.branch, ""
+        await self.in_thread(partial(acting.check, grown, action, self._settings.limits))
+        if acting.needs_connector(grown, action):
+            grown, connector = await self._with_connector(grown)
+        await self.in_thread(partial(grown.append, action))
+        session.branch = grown
         secret = await self._keep(session, at)
-        return Acted(session, session.branch.end, secret)
+        return Acted(session, grown.end, secret, connector=connector)
+
+    async def _with_connector(self, branch: Branch) -> tuple[Branch, str]:
+        """The same actions with a connector from the start, as any later load finds them; and what that changed."""
+        twin = Branch(branch.config, branch.actions, has_connector=True)
+        try:
+            await self._replay(twin)
+        except InputError as error:
+            message = f"With a connector what was done before can't be replayed: {error}."
+            raise BadValueError(message, "external.tokens") from None
+        states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
+        return twin, "same" if states[0] == states[1] else "changed"
+
+    async def _replay(self, branch: Branch) -> None:
+        spent = 0.0
+        while branch.head.at < branch.end:
+            if spent > self._settings.replay_seconds:
+                raise UnavailableError("Replaying these actions takes longer than one request may.", "actions")
+            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
+
+    async def start(self, title: str, config: EngineConfig, actions: Sequence[Action] = ()) -> Acted:
+        """A new session with these actions; whoever asks owns it.
+
+        Raises:
+            InputError: one of the actions can't run on this config; nothing is stored.
+            UnavailableError: it takes too long, or it can't be stored.
+        """
+        limits = self._settings.limits
+        limits.check_config(config)
+        await self.in_thread(lambda: acting.check_all(config, actions, limits))
+        branch = await self.in_thread(lambda: Branch(config, actions))
+        await self._replay(branch)
+        session = Session("", title, b"", branch)
+        return Acted(session, branch.end, await self._keep(session, 0))
 
     async def run(self, session: Session, branch: str, at: int) -> Acted:
         """Go to the end, then append steps until a run ends.

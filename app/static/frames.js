@@ -4,6 +4,7 @@
 export function watchFrames(model, show) {
   document.addEventListener("htmx:before:swap", ({ detail }) => {
     const { ctx, tasks } = detail;
+    rememberFocus();
     if (!isFrame(tasks)) return;
     if (keepsComposer(ctx)) drop(tasks, "composer");
     // Before the swap: relative links of the new content hold from the new address on.
@@ -11,9 +12,14 @@ export function watchFrames(model, show) {
   });
   document.addEventListener("htmx:after:swap", async ({ detail }) => {
     const script = document.getElementById("figures");
-    if (!script || script.dataset.read) return;
+    if (!script || script.dataset.read) {
+      giveFocusBack();
+      return;
+    }
     script.dataset.read = "yes";
+    giveFocusBack();
     await take(JSON.parse(script.textContent), model, show, detail.ctx);
+    tell();
   });
   document.addEventListener("htmx:response:error", ({ detail }) => {
     if (!detail.ctx.text?.includes("<hx-partial")) say(messageOf(detail.ctx));
@@ -25,6 +31,33 @@ export function watchFrames(model, show) {
   addEventListener("popstate", () => location.reload());
   document.getElementById("figures").dataset.read = "yes";
   toStop();
+}
+
+let focused = null;
+
+/** A swapped form loses the focus and folds up: both are put back by id. */
+function rememberFocus() {
+  const at = document.activeElement;
+  focused = { id: at?.id, text: at?.textContent, open: document.querySelector("#abort details")?.open };
+}
+
+function giveFocusBack() {
+  if (!focused) return;
+  const fold = document.querySelector("#abort details");
+  if (focused.open && fold) fold.open = true;
+  if (document.activeElement === document.body) {
+    const wrong = document.querySelector('#composer [aria-invalid="true"]');
+    (wrong ?? (focused.id ? document.getElementById(focused.id) : null))?.focus();
+  }
+  focused = null;
+}
+
+/** What happened, for those who hear the page. */
+function tell() {
+  const where = document.querySelector("#transport .where");
+  const verdict = document.querySelector("#call article.call.chosen .verdict") ?? document.querySelector("#call .verdict");
+  const parts = [...(where?.children ?? []), verdict].map((part) => part?.textContent.trim()).filter(Boolean);
+  document.getElementById("live").textContent = parts.join(". ").replaceAll("..", ".");
 }
 
 /** What the frame doesn't bring keeps pointing where it did. */
@@ -68,7 +101,8 @@ function withSelection(query) {
 /** What was typed stays, unless the composer itself was sent. */
 function keepsComposer(ctx) {
   const form = document.querySelector("#composer form");
-  if (!form || form.contains(ctx.sourceElement)) return false;
+  // A link in it, as the one to the end, leads elsewhere and sends nothing.
+  if (!form || (form.contains(ctx.sourceElement) && !ctx.sourceElement.closest("a"))) return false;
   const typed = [...form.elements].some((field) => field.type !== "hidden" && field.value !== field.defaultValue);
   return (typed || form.contains(document.activeElement)) && !isNewSession(ctx);
 }

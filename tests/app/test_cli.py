@@ -186,3 +186,40 @@ def test_serve_says_where_it_is_and_stops_on_a_signal(tmp_path: Path) -> None:
         process.wait(10)
         stop.cancel()
     assert process.returncode in (0, -15)
+
+
+def test_records_never_overwrite_the_scenario(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "scenario.json"
+    file.write_bytes(BUILTIN.read_bytes())
+    assert "would overwrite the scenario" in refused(capsys, "replay", file, "--records", file)
+    assert file.read_bytes() == BUILTIN.read_bytes()
+
+
+def in_a_shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m app.cli {command}"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_id_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.json"
+    add = {"do": "add_request", "id": "🦙", "prompt": [0, 4], "max_tokens": 1}
+    file.write_text(json.dumps({"version": 1, "config": {"num_blocks": 9}, "actions": [add]}))
+    done = in_a_shell(f"replay {file}", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "add_request \\U0001f999" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "message"), [("schema >&-", "output is closed"), ("replay - <&-", "input is closed")]
+)
+def test_closed_streams_give_one_line(command: str, message: str) -> None:
+    done = in_a_shell(command)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1

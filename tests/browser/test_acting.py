@@ -53,15 +53,17 @@ def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watch
     assert "/s/" not in view.page.url
 
 
-def test_acting_on_the_past_is_refused_with_a_way_on(view: Watched) -> None:
-    view.allowed.append("409")
+def test_the_past_leads_to_the_end_and_keeps_what_was_typed(view: Watched) -> None:
     view.open("/?at=5", 5)
-    add(view, "mine", "32")
-    notice = view.page.locator("#notice")
-    expect(notice).to_contain_text("action 5 of 15")
-    notice.locator("a").click()
+    expect(view.page.locator("#add-send")).to_have_count(0)
+    view.page.fill("#add-id", "mine")
+    view.page.fill("#add-tokens", "32")
+    view.page.click("#add-end")
     view.wait(END)
     expect(view.page.locator("#add-id")).to_have_value("mine")
+    view.page.click("#add-send")
+    view.wait(END + 1)
+    expect(view.page.locator("#requests")).to_contain_text("mine")
 
 
 def test_stepping_keeps_what_is_being_typed(view: Watched) -> None:
@@ -79,7 +81,8 @@ def test_abort_now_and_while_a_step_runs(view: Watched) -> None:
     view.page.click("text=Abort now")
     view.wait(END + 1)
     expect(view.page.locator("#requests")).not_to_contain_text("second600")
-    view.page.click("#abort summary")
+    expect(view.page.locator("#abort details")).to_have_attribute("open", "")
+    expect(view.page.locator("#live")).to_contain_text(f"after {END + 1} of {END + 1}")
     view.page.select_option("#abort-id", "holder")
     view.page.click("text=While the next step runs")
     view.wait(END + 2)

@@ -22,7 +22,7 @@ export function hashesFigure(model, width, { clip }) {
   const start = { x: 4, y: between(tree.roots) + CELL / 2 };
   cells.link(circle(start.x, start.y, 3.5));
   for (const node of tree.roots) link(cells, { ...start, x: 8 }, node);
-  for (const node of tree.all) chain(cells, node, model.pool, { width, pitch });
+  for (const node of tree.all) chain(cells, node, model, { width, pitch });
   if (tree.left) cells.note(30, rows * ROW + 8, `${tree.left} more branches`, { tone: "ink2" });
   return { traces: cells.traces(), layout: pixelLayout(width, rows * ROW + (tree.left ? 20 : 0), cells.shapes()), hits: cells.hits };
 }
@@ -65,7 +65,7 @@ function folded({ cells, total }, fold, room) {
   return more > 0 ? [...head, { more }, ...tail] : [...head, ...tail];
 }
 
-function chain(cells, node, pool, { width, pitch }) {
+function chain(cells, node, { pool, groups }, { width, pitch }) {
   const fold = Math.ceil(FOLD / pitch);
   let x = node.x;
   const { y } = node;
@@ -81,15 +81,16 @@ function chain(cells, node, pool, { width, pitch }) {
     x += span * pitch;
   }
   for (const child of node.children) link(cells, { x: node.end, y: y + CELL / 2 }, child);
-  words(cells, node, x, y, width);
+  words(cells, node, groups, x, y, width);
 }
 
 function hashCell([block, live, changed], pool) {
   return { block, kind: live ? "held" : "cached", hues: pool.hues(block), hashed: true, changed, quiet: !changed };
 }
 
-function words(cells, { data, children, x: from }, x, y, width) {
-  const count = data.total === 1 ? "1 hash" : `${data.total} hashes`;
+function words(cells, { data, children, x: from }, groups, x, y, width) {
+  const group = groups.length > 1 ? `, ${groups[data.group].short}` : "";
+  const count = `${data.total === 1 ? "1 hash" : `${data.total} hashes`}${group}`;
   if (children.length) {
     cells.note(from, y + CELL + 8, "shared", { size: 11 });
     return;
@@ -97,7 +98,7 @@ function words(cells, { data, children, x: from }, x, y, width) {
   if (x + 60 > width) return;
   const stored = data.cells.filter((cell) => cell[2]).length;
   const copies = data.cells.filter((cell) => cell[3] > 1).length;
-  const second = [stored && `${stored} changed in this step`, copies && `${copies} held twice`].filter(Boolean).join(", ");
+  const second = [stored && `${stored} changed in this step`, copies && `${copies} in several blocks`].filter(Boolean).join(", ");
   const name = data.label ? `<b>${escapeText(fitText(data.label, Math.max(60, width - x - 90), { bold: true }))}</b>, ` : "";
   cells.note(x + 6, y + (second ? 3 : CELL / 2), `${name}${count}`, { tone: "ink", size: 12 });
   if (second) cells.note(x + 6, y + 17, second, { size: 11 });

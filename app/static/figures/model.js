@@ -22,6 +22,7 @@ export class Model {
     const touched = new Set(PANELS.filter((name) => name in data && !same(this[name], data[name])));
     if (whole) this.pool = new Pool(data.pool.num_blocks, data.pool.block_size);
     this.requests = whole ? data.requests : [...this.requests, ...(data.requests_added ?? [])];
+    if (whole) this.groups = data.groups;
     if (data.queue) this.queue = data.queue;
     this.usage = data.usage;
     if (data.tables) this.tables = whole ? data.tables : mergeTables(this.tables, data.tables, data.tables_gone);
@@ -38,8 +39,8 @@ export class Model {
 
   /** Everything as plain data, to compare two models. */
   plain() {
-    const { at, branch, requests, queue, tables, hashes, usage, alt } = this;
-    return { at, branch, requests, queue, tables, hashes, usage, alt, pool: this.pool.plain() };
+    const { at, branch, requests, groups, queue, tables, hashes, usage, alt } = this;
+    return { at, branch, requests, groups, queue, tables, hashes, usage, alt, pool: this.pool.plain() };
   }
 }
 

@@ -6,25 +6,40 @@ import { escapeText, fitText, pixelLayout } from "./plot.js";
 const ROW = 22;
 const CAPTION = 8;
 const CELL = 20;
-const LABEL = 82;
+const NARROW = 480;
+const LABELS = { one: { wide: 82, name: 61 }, wide: { wide: 209, name: 64 }, narrow: { wide: 142, name: 40 } };
 
 export function tablesFigure(model, width, { room, clip }) {
   const tables = model.tables ?? [];
-  const least = idWidth(model.pool.size) + 2;
-  const columns = Math.max(7, Math.min(24, Math.floor((width - LABEL) / least)));
-  const pitch = Math.min(least + 4, (width - LABEL - 2) / columns);
-  const tall = tables.reduce((sum, table) => sum + heightOf(table, columns), 0);
-  // One or two scroll rather than fold: a picture that folds while time goes on would jump.
-  const folded = tall > room && tables.length > 2;
+  const shape = shapeOf(model, width);
+  const tall = tables.reduce((sum, table, i) => sum + heightOf(table, tables[i + 1], shape), 0);
+  // One or two requests scroll rather than fold: a picture that folds while time goes on would jump.
+  const folded = tall > room && new Set(tables.map((table) => table.request)).size > 2;
   const cells = new Cells({ clip });
   let y = 3.5;
-  for (const table of tables) y += row(cells, table, model, { y, columns, pitch, folded });
+  tables.forEach((table, i) => {
+    const is = { first: tables[i - 1]?.request !== table.request, last: tables[i + 1]?.request !== table.request };
+    y += row(cells, table, model, { ...shape, ...is, y, folded });
+  });
   if (!tables.length) cells.note(0, 12, "No request holds a block.", { tone: "ink2" });
   return { traces: cells.traces(), layout: pixelLayout(width, Math.max(y, 40), cells.shapes()), hits: cells.hits };
 }
 
-function heightOf(table, columns) {
-  return Math.max(Math.ceil(slots(table) / columns) * ROW + CAPTION, 36);
+/** With several groups every row names its group, in a column behind the requests' names. */
+function shapeOf(model, width) {
+  const several = model.groups.length > 1;
+  const narrow = width < NARROW;
+  const label = !several ? LABELS.one : narrow ? LABELS.narrow : LABELS.wide;
+  const least = idWidth(model.pool.size) + 2;
+  const columns = Math.max(7, Math.min(24, Math.floor((width - label.wide) / least)));
+  const pitch = Math.min(least + 4, (width - label.wide - 2) / columns);
+  return { width, several, narrow, label, columns, pitch };
+}
+
+function heightOf(table, next, { columns, several }) {
+  const rows = Math.ceil(slots(table) / columns) * ROW;
+  if (several) return rows + (next?.request === table.request ? 2 : CAPTION);
+  return Math.max(rows + CAPTION, 36);
 }
 
 function slots(table) {
@@ -32,25 +47,32 @@ function slots(table) {
   return listed < table.total ? listed + 3 : Math.max(1, listed);
 }
 
-function row(cells, table, model, { y, columns, pitch, folded }) {
-  const number = table.request;
-  label(cells, table, number % 8, y, folded);
+function row(cells, table, model, shape) {
+  const { y, columns, pitch, folded, several, last } = shape;
+  const left = shape.label.wide;
+  label(cells, table, model, shape);
   const items = chosenCells(table, folded ? columns : Infinity);
   let place = 0;
-  let end = { x: LABEL, y };
+  let end = { x: left, y };
   for (const item of items) {
     const span = item.more ? 3 : 1;
     if ((place % columns) + span > columns) place += columns - (place % columns);
-    const box = { x: LABEL + (place % columns) * pitch, y: y + Math.floor(place / columns) * ROW, w: span * pitch - 3, h: CELL };
+    const box = { x: left + (place % columns) * pitch, y: y + Math.floor(place / columns) * ROW, w: span * pitch - 3, h: CELL };
     if (item.more) cells.fold(box, `${item.more} more`);
     else cells.add({ ...box, ...tableCell(item, table, model) });
     place += span;
     end = { x: box.x + box.w + 8, y: box.y };
   }
-  const words = partWords(table);
-  if (words && columns * pitch + LABEL - end.x > words.length * 6) cells.note(end.x, end.y + CELL / 2, words);
-  const rows = Math.max(1, Math.ceil(place / columns));
-  return folded ? ROW + 5 : Math.max(rows * ROW + CAPTION, 36);
+  note(cells, table.note, end, shape.width);
+  const rows = Math.max(1, Math.ceil(place / columns)) * ROW;
+  if (several) return (folded ? ROW : rows) + (last ? CAPTION : 2);
+  return folded ? ROW + 5 : Math.max(rows + CAPTION, 36);
+}
+
+/** What the last block holds, as far as there is room: the whole of it, or what stands before the comma. */
+function note(cells, words, { x, y }, width) {
+  const fits = [words, words.split(", ")[0]].find((text) => text.length * 6 < width - x);
+  if (fits) cells.note(x, y + CELL / 2, fits);
 }
 
 /** All of it, or the first and last ones with the number of the others between. */
@@ -64,13 +86,21 @@ function chosenCells(table, room) {
   return more > 0 ? [...head, { more }, ...tail] : [...head, ...tail];
 }
 
-function label(cells, table, hue, y, folded) {
-  const group = table.group ? ` ·${table.group}` : "";
-  const name = fitText(table.id, LABEL - 21 - group.length * 6, { size: 12.5, bold: true });
-  cells.swatch(1.5, y + 4, hue);
-  cells.note(17, y + 10, `<b>${escapeText(name)}</b>${group}`, { tone: "ink", size: 12.5 });
-  const words = table.total === 1 ? "1 block" : `${table.total} blocks`;
-  if (!folded) cells.note(17, y + 25, words, { size: 11.5 });
+function label(cells, table, model, { y, folded, several, narrow, first, label: place }) {
+  const name = fitText(table.id, place.name, { size: 12.5, bold: true });
+  if (first) {
+    cells.swatch(1.5, y + 4, table.request % 8);
+    cells.note(17, y + 10, `<b>${escapeText(name)}</b>`, { tone: "ink", size: 12.5 });
+  }
+  if (several) {
+    const group = model.groups[table.group];
+    const words = `${narrow ? group.short : group.name} · ${group.block_size}`;
+    const room = place.wide - place.name - 26;
+    const short = fitText(words, room, { size: 11.5 }) === words ? words : `${group.short} · ${group.block_size}`;
+    cells.note(17 + place.name + 3, y + 10, fitText(short, room, { size: 11.5 }), { size: 11.5 });
+  } else if (!folded) {
+    cells.note(17, y + 25, table.total === 1 ? "1 block" : `${table.total} blocks`, { size: 11.5 });
+  }
 }
 
 function tableCell([, block, kind, filled, changed, hashed], table, { pool }) {
@@ -79,13 +109,6 @@ function tableCell([, block, kind, filled, changed, hashed], table, { pool }) {
   const shared = pool.refs[block] > 1;
   return {
     block, kind: "held", hues: shared ? pool.hues(block) : [table.request % 8], part: shared ? 1 : filled / table.block_size,
-    changed, hashed, quiet: !changed, underlined: kind === "hit",
+    changed, hashed, quiet: !changed, underlined: kind === "hit" || kind === "copy",
   };
-}
-
-/** The last block that is not full, in words. */
-function partWords(table) {
-  const last = table.cells.findLast(([, , kind, filled]) => (kind === "new" || kind === "hit") && filled > 0);
-  if (!last || last[3] >= table.block_size) return "";
-  return `block ${last[1]} holds ${last[3]} of ${table.block_size} tokens`;
 }
