@@ -5,20 +5,62 @@ from __future__ import annotations
 from app.contexts import Notice
 from app.rendering.moment import Moment
 from app.rendering.words import count
-from app.services.acting import RunEnd
+from app.services.running import CONDITIONS, RunEnd
+from app.services.session import Node
+from app.services.sessions import Acted
 
 
-def run_notice(moment: Moment, run: RunEnd) -> Notice:
-    """How a run ended and why."""
+def acted_notice(moment: Moment, acted: Acted, most: int) -> Notice | None:
+    """What there is to say after acting: how a run stands, or that this is another branch now."""
+    if acted.run is not None:
+        return run_notice(moment, acted.run, most)
+    return left_notice(moment, moment.branches[acted.left]) if acted.left else None
+
+
+def left_notice(moment: Moment, left: Node) -> Notice:
+    """That acting below the end led to another branch."""
+    here = moment.branches[moment.branch]
+    text = f"This is {here.name} now, a branch that leaves {left.name} after {here.left_at}. Both futures stay."
+    return Notice(text, "info", f"Back to {left.name}", f"?branch={left.id}&at={here.left_at}")
+
+
+def run_notice(moment: Moment, run: RunEnd, most: int = 0) -> Notice:
+    """How a run ended and why, or how it gets on: it makes `most` steps at the most."""
+    if not run.why:
+        return Notice(f"Running: {count(run.steps, 'step')} of at most {most} so far.", running=True)
     steps = f"Ran {count(run.steps, 'step')}." if run.steps else "No step was run."
+    if run.why in CONDITIONS:
+        steps = f"{count(run.steps, 'step')[0].upper()}{count(run.steps, 'step')[1:]} on:"
     why = {
         "nothing_left": "No request is left.",
         "no_change": f"The step changed nothing, and so would every further one. {_why_no_change(moment)}",
+        "circle": "A livelock: all is as it was some steps ago, so it will go round like this for ever.",
         "steps": "That is the most for one run; run again to go on.",
         "actions": "The session is full: it has as many actions as Poolscope takes.",
         "time": "That took as long as one run may take; run again to go on.",
+        "stopped": "Then it was stopped.",
+        "finish": f"{_who(moment, 'finished')} finished.",
+        "preempt": f"{_who(moment, 'preempted')} was preempted.",
+        "refuse": f"allocate_slots returned None for {_who(moment, 'refused', 'preempted')}.",
+        "evict": "a cached block was evicted.",
+        "idle": "the waiting queue is empty.",
+        "count": "as many as were asked for.",
     }[run.why]
+    if run.why == "refuse" and not _names(moment, "refused"):
+        why = f"allocate_slots returned None, and {_who(moment, 'preempted')} was preempted."
     return Notice(f"{steps} {why}".strip())
+
+
+def _names(moment: Moment, *what: str) -> list[str]:
+    """The requests to which something notable happened in the latest action."""
+    notable = moment.columns.notable.get(moment.at - 1, ())
+    return [one.request for one in notable if one.what in what and one.request is not None]
+
+
+def _who(moment: Moment, *what: str) -> str:
+    names = _names(moment, *what)
+    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + others
 
 
 def _why_no_change(moment: Moment) -> str:

@@ -6,6 +6,7 @@ Folded once from each action as it is executed first; a session that is loaded a
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class Columns:
         """By moment: how many of the actions so far were steps."""
         self.last_call = array("i", [NONE])
         """By moment: the latest moment whose action made a call; -1 if none."""
+        self.waiting = array("I", [0])
+        """By moment: requests that wait."""
+        self.running = array("I", [0])
+        """By moment: requests that run."""
         self.changed = array("I", [0])
         """By moment: how many blocks the action that led there changed."""
         self.notable: dict[int, tuple[Notable, ...]] = {}
@@ -59,6 +64,8 @@ class Columns:
         self.numbers: dict[str, int] = {}
         """Request id -> its number in order of first add."""
         self._names: list[str] = []
+        self._added_in = array("I")
+        """By number of a request: the action of its first add."""
         self._last_of: dict[int, int] = {}
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
@@ -72,26 +79,46 @@ class Columns:
     def __len__(self) -> int:
         return len(self.counts) - 1
 
-    def fork(self) -> Columns:
-        """An independent copy."""
+    def fork(self, at: int | None = None) -> Columns:
+        """An independent copy, of the first `at` actions."""
+        at = len(self) if at is None else at
+        rows = bisect_left(self._columns["action"], at)
+        requests = bisect_left(self._added_in, at)
         twin = object.__new__(Columns)
-        twin.counts, twin.steps, twin.last_call = self.counts[:], self.steps[:], self.last_call[:]
-        twin.changed = self.changed[:]
-        twin.notable, twin.numbers, twin._names = self.notable.copy(), self.numbers.copy(), self._names[:]
-        twin._last_of, twin._keys, twin._whys = self._last_of.copy(), self._keys.copy(), self._whys.copy()
-        twin._columns = {name: column[:] for name, column in self._columns.items()}
-        twin._kind, twin._earlier = self._kind[:], self._earlier[:]
+        twin.counts, twin.steps, twin.last_call = self.counts[: at + 1], self.steps[: at + 1], self.last_call[: at + 1]
+        twin.waiting, twin.running, twin.changed = (
+            self.waiting[: at + 1],
+            self.running[: at + 1],
+            self.changed[: at + 1],
+        )
+        twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
+        twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
+        twin.numbers = {name: number for number, name in enumerate(twin._names)}
+        twin._columns = {name: column[:rows] for name, column in self._columns.items()}
+        twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
+        twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
+        twin._whys = {row: why for row, why in self._whys.items() if row < rows}
+        twin._last_of = {block: row for block, last in self._last_of.items() if (row := self._before(last, rows)) >= 0}
         return twin
 
-    def absorb(self, applied: Applied, now: BlockCounts) -> None:
-        """Fold in the next action."""
+    def _before(self, row: int, rows: int) -> int:
+        """The latest row of the same block among the first `rows`; -1 if there is none."""
+        while row >= rows:
+            row = self._earlier[row]
+        return row
+
+    def absorb(self, applied: Applied, now: BlockCounts, queues: tuple[int, int]) -> None:
+        """Fold in the next action; `queues`: how many wait and how many run after it."""
         outcome, trace = applied.outcome, applied.trace
         assert outcome.index == len(self), (outcome.index, len(self))
         if isinstance(outcome.action, AddRequest) and outcome.action.id not in self.numbers:
             self.numbers[outcome.action.id] = len(self.numbers)
             self._names.append(outcome.action.id)
+            self._added_in.append(outcome.index)
         self.counts.append(now)
         self.steps.append(self.steps[-1] + isinstance(outcome.action, Step))
+        self.waiting.append(queues[0])
+        self.running.append(queues[1])
         self.changed.append(len(applied.changed_blocks))
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):

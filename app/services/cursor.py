@@ -73,6 +73,12 @@ class Cursor:
         return BlockCounts(pool.num_blocks - 1 - free, self._cached_free, free - self._cached_free)
 
     @property
+    def queues(self) -> tuple[int, int]:
+        """How many requests wait, those that wait for a load too, and how many run."""
+        scheduler = self.simulation.scheduler
+        return len(scheduler.waiting) + len(scheduler.loads.holding), len(scheduler.running)
+
+    @property
     def weight(self) -> int:
         """About how many bytes it takes."""
         tokens = sum(request.num_tokens for request in self.simulation.scheduler.requests.values())

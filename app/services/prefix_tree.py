@@ -48,7 +48,7 @@ class PrefixTree:
     def fork(self) -> PrefixTree:
         """An independent copy. O(keys)."""
         twin = PrefixTree()
-        twin._next_id = self._next_id
+        twin._next_id, twin.changed, twin.gone = self._next_id, self.changed.copy(), self.gone.copy()
         for chain in self.chains.values():
             twin.chains[chain.id] = Chain(chain.id, chain.keys[:])
         for chain in self.chains.values():

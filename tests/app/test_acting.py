@@ -61,14 +61,13 @@ def test_a_double_click_appends_once(client: TestClient) -> None:
     assert end_of(client, page) == 18
 
 
-def test_two_tabs_see_one_branch(client: TestClient) -> None:
+def test_a_second_tab_that_is_behind_makes_a_branch(client: TestClient) -> None:
     page = new_session(client)
     client.post(f"{page}/step", data={"at": "16"})
     behind = client.post(f"{page}/add", data={"at": "16", "id": "A", "tokens": "20", "max_tokens": "2"})
-    assert behind.status_code == 409
-    assert "You are looking at action 16 of 17. Acting here would make a branch" in text_of(behind)
-    assert 'value="20"' in behind.text
+    assert behind.headers["location"].endswith("?branch=b2&at=17&left=main")
     assert end_of(client, page) == 17
+    assert figures_of(client.get(f"{page}?branch=b2"))["requests"][-1] == "A"
 
 
 def test_moments_that_are_not_there(client: TestClient) -> None:
