@@ -33,7 +33,7 @@ def scenario(num_blocks: int, tokens: int, steps: int) -> tuple[EngineConfig, li
     """`RUNNING` requests at a time of about `tokens` tokens; where one ends the next one comes."""
     config = EngineConfig.from_json({"num_blocks": num_blocks, "max_num_seqs": RUNNING, "max_model_len": 131_072})
     actions: list[Action] = []
-    life, made = steps // 8, 0
+    life, made = steps // 4, 0
     for step in range(steps):
         while made < RUNNING or (made - RUNNING + 1) * life // RUNNING <= step:
             prompt = (Shared("system", tokens // 3), Own(tokens - tokens // 3))
@@ -85,8 +85,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     for one in figures.values():
         print(
-            f"{one['blocks']:>8,.0f} blocks, {one['actions']:,.0f} actions: a seek takes {one['median_ms']} ms (median),"
-            f" {one['p95_ms']} ms (p95), {one['max_ms']} ms at the most; {one['checkpoints']} checkpoints,"
+            f"{one['blocks']:>8,.0f} blocks, {one['actions']:,.0f} actions: a seek takes {one['median_ms']} ms"
+            f" (median), {one['p95_ms']} ms (p95), {one['max_ms']} ms at the most; {one['checkpoints']} checkpoints,"
             f" {one['weight_mb']} MB; loaded in {one['load_s']} s"
         )
     if options.json:

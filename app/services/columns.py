@@ -31,6 +31,7 @@ WHY = (
     "reset",
     "copied",
 )
+CODES = {(what, why): i * len(WHY) + j for i, what in enumerate(WHAT) for j, why in enumerate(WHY)}
 NONE = -1
 
 
@@ -128,7 +129,10 @@ class Columns:
 
     def _remember(self, action: int, event: BlockEvent) -> None:
         row, columns = len(self._kind), self._columns
-        self._kind.append(WHAT.index(event.what) * len(WHY) + WHY.index(event.why if event.why in WHY else ""))
+        code = CODES.get((event.what, event.why))
+        if code is None:
+            code, self._whys[row] = CODES[event.what, ""], event.why
+        self._kind.append(code)
         columns["action"].append(action)
         columns["block"].append(event.block)
         columns["request"].append(NONE if event.request is None else self.numbers[event.request])
@@ -136,8 +140,6 @@ class Columns:
         columns["before"].append(event.ref_before)
         columns["after"].append(event.ref_after)
         columns["place"].append(NONE if event.place is None else event.place)
-        if event.why not in WHY:
-            self._whys[row] = event.why
         self._earlier.append(self._last_of.get(event.block, NONE))
         self._last_of[event.block] = row
         if event.keys:

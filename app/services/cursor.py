@@ -80,9 +80,10 @@ class Cursor:
 
     @property
     def weight(self) -> int:
-        """About how many bytes it takes."""
-        tokens = sum(request.num_tokens for request in self.simulation.scheduler.requests.values())
-        return 100_000 + 60 * self.simulation.config.num_blocks + 40 * tokens + 300 * len(self.tree)
+        """About how many bytes it takes of its own: columns over the pool, tables, keys, what was lost."""
+        history = self.simulation.history
+        entries = 2 * len(self.tree) + len(history.holders) + len(history.losses)
+        return 50_000 + 50 * self.simulation.config.num_blocks + 55 * entries + 100 * len(self.simulation.scripts)
 
     def fork(self) -> Cursor:
         """An independent copy. O(pool)."""

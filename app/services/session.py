@@ -24,7 +24,9 @@ SLICE_SECONDS: Final = 0.05
 FIRST_INTERVAL: Final = 64
 MOST_CHECKPOINTS: Final = 256
 CHECKPOINT_SECONDS: Final = 0.03
-CHECKPOINT_BYTES: Final = 64_000_000
+CHECKPOINT_SHARE: Final = 8
+"""A checkpoint is worth it behind actions that took so many times as long as making it."""
+CHECKPOINT_BYTES: Final = 192_000_000
 MOST_VIEWS: Final = 3
 MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
@@ -35,7 +37,7 @@ class Branch:
     """A config and its actions, with the engine at the end (`head`) and at moments that were looked at.
 
     Checkpoints lie at the multiples of an interval, and behind actions that took long; when there are too many, every
-    second one goes and the interval doubles. They are never moved, only forked. Views are moved forward.
+    second one goes and what lies between two of them doubles. They are never moved, only forked. Views are moved forward.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Branch:
         self._interval = FIRST_INTERVAL
         self._views: list[Cursor] = []
         self._since = 0.0
+        self._cost = 0.0
 
     @property
     def end(self) -> int:
@@ -82,7 +85,7 @@ class Branch:
         twin.num_added = sum(isinstance(action, AddRequest) for action in twin.actions)
         twin.head, twin.columns = cursor.fork(), self.columns.fork(at)
         twin._checkpoints = {moment: kept for moment, kept in self._checkpoints.items() if moment <= at}
-        twin._interval, twin._views, twin._since = self._interval, [], 0.0
+        twin._interval, twin._views, twin._since, twin._cost = self._interval, [], 0.0, self._cost
         twin.most_checkpoints = self.most_checkpoints
         return twin
 
@@ -135,10 +138,12 @@ class Branch:
     def _apply_to_head(self, action: Action) -> None:
         head, start = self.head, time.thread_time()
         self.columns.absorb(head.apply(action), head.counts, head.queues)
-        self._since += time.thread_time() - start
-        if head.at % self._interval == 0 or self._since > CHECKPOINT_SECONDS:
-            self._since = 0.0
+        now = time.thread_time()
+        self._since += now - start
+        worth = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._cost) * self._interval / FIRST_INTERVAL
+        if (head.at % self._interval == 0 and self._since > worth / 16) or self._since > worth:
             self._checkpoints[head.at] = head.fork()
+            self._since, self._cost = 0.0, time.thread_time() - now
             most = min(max(CHECKPOINT_BYTES // head.weight, 2), self.most_checkpoints)
             while len(self._checkpoints) > most:
                 self._interval *= 2
