@@ -8,6 +8,7 @@ is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
 from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -52,6 +53,8 @@ __all__ = [
     "Calls",
     "Chip",
     "ChipRow",
+    "CompareContext",
+    "CompareRow",
     "Composer",
     "ErrorContext",
     "Field",
@@ -61,6 +64,7 @@ __all__ = [
     "FrameContext",
     "HashLine",
     "LifeEvent",
+    "Line",
     "Log",
     "Mark",
     "Next",
@@ -72,6 +76,7 @@ __all__ = [
     "Requests",
     "RunContext",
     "Sentence",
+    "Side",
     "Stage",
     "Term",
     "Tick",

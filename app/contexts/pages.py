@@ -19,6 +19,8 @@ class Notice:
     """info or error."""
     link: str = ""
     query: str = ""
+    compare: str = ""
+    """The query of a comparison with the branch that was left."""
     running: bool = False
     """A run is under way at the end of this branch: it can be stopped, and asked how it gets on."""
 

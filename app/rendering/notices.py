@@ -10,8 +10,12 @@ from app.services.session import Node
 from app.services.sessions import Acted
 
 
-def acted_notice(moment: Moment, acted: Acted, most: int) -> Notice | None:
-    """What there is to say after acting: how a run stands, or that this is another branch now."""
+def acted_notice(moment: Moment, acted: Acted, most: int, told: str = "") -> Notice | None:
+    """What there is to say after acting: what the caller has `told`, how a run stands, that this is another branch."""
+    if told:
+        left = moment.branches.get(acted.left or "")
+        beside = left is not None and not left.deleted and left.id != moment.branch
+        return Notice(told, compare=compared(moment, left.id) if left is not None and beside else "")
     if acted.run is not None:
         return run_notice(moment, acted.run, most)
     return left_notice(moment, moment.branches[acted.left]) if acted.left else None
@@ -21,7 +25,14 @@ def left_notice(moment: Moment, left: Node) -> Notice:
     """That acting below the end led to another branch."""
     here = moment.branches[moment.branch]
     text = f"This is {here.name} now, a branch that leaves {left.name} after {here.left_at}. Both futures stay."
-    return Notice(text, "info", f"Back to {left.name}", f"?branch={left.id}&at={here.left_at}")
+    return Notice(
+        text, "info", f"Back to {left.name}", f"?branch={left.id}&at={here.left_at}", compared(moment, left.id)
+    )
+
+
+def compared(moment: Moment, other: str) -> str:
+    """The query of the comparison of another branch with this one."""
+    return f"?a={other}&b={moment.branch}&at={moment.at}"
 
 
 def run_notice(moment: Moment, run: RunEnd, most: int = 0) -> Notice:

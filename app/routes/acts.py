@@ -96,7 +96,7 @@ async def _frame(request: Request, acted: Acted, start: int, told: str) -> Respo
 
     def render() -> Response:
         moment = Moment.of(session, cursor)
-        notice = Notice(told) if told else acted_notice(moment, acted, parts.settings.steps_a_call)
+        notice = acted_notice(moment, acted, parts.settings.steps_a_call, told)
         # A change is on top of what the page shows: of the same branch.
         answer = frame_answer(request, session, cursor, acted.at, -1 if acted.left else start, notice)
         new = f"s/{session.id}" if acted.secret else ""

@@ -58,6 +58,8 @@ class Columns:
         """By moment: requests that wait."""
         self.running = array("I", [0])
         """By moment: requests that run."""
+        self.scheduled = array("I", [0])
+        """By moment: tokens scheduled by the action that led there."""
         self.changed = array("I", [0])
         """By moment: how many blocks the action that led there changed."""
         self.notable: dict[int, tuple[Notable, ...]] = {}
@@ -87,11 +89,8 @@ class Columns:
         requests = bisect_left(self._added_in, at)
         twin = object.__new__(Columns)
         twin.counts, twin.steps, twin.last_call = self.counts[: at + 1], self.steps[: at + 1], self.last_call[: at + 1]
-        twin.waiting, twin.running, twin.changed = (
-            self.waiting[: at + 1],
-            self.running[: at + 1],
-            self.changed[: at + 1],
-        )
+        twin.waiting, twin.running = self.waiting[: at + 1], self.running[: at + 1]
+        twin.scheduled, twin.changed = self.scheduled[: at + 1], self.changed[: at + 1]
         twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
         twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
         twin.numbers = {name: number for number, name in enumerate(twin._names)}
@@ -120,6 +119,7 @@ class Columns:
         self.steps.append(self.steps[-1] + isinstance(outcome.action, Step))
         self.waiting.append(queues[0])
         self.running.append(queues[1])
+        self.scheduled.append(sum(outcome.output.num_scheduled_tokens.values()) if outcome.output else 0)
         self.changed.append(len(applied.changed_blocks))
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
@@ -144,6 +144,31 @@ class Columns:
         self._last_of[event.block] = row
         if event.keys:
             self._keys[row] = event.keys
+
+    def events(self, action: int) -> list[BlockEvent]:
+        """What an action did to which block, in order."""
+        return [self._event(row) for row in self._rows(action)]
+
+    def does_the_same(self, other: Columns, action: int) -> bool:
+        """Whether an action did the same to every block, request and queue in both branches."""
+        now = action + 1
+        if (self.waiting[now], self.running[now], self.scheduled[now]) != (
+            other.waiting[now],
+            other.running[now],
+            other.scheduled[now],
+        ) or self.notable.get(action) != other.notable.get(action):
+            return False
+        mine, theirs = self._rows(action), other._rows(action)
+        if self._kind[mine.start : mine.stop] != other._kind[theirs.start : theirs.stop]:
+            return False
+        return all(
+            self._columns[name][mine.start : mine.stop] == other._columns[name][theirs.start : theirs.stop]
+            for name in ("block", "request", "group", "after")
+        )
+
+    def _rows(self, action: int) -> range:
+        column = self._columns["action"]
+        return range(bisect_left(column, action), bisect_left(column, action + 1))
 
     def life(self, block: int, until: int) -> Iterator[tuple[int, BlockEvent]]:
         """What happened to a block in the first `until` actions, latest first, each with its action."""

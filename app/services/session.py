@@ -37,7 +37,7 @@ class Branch:
     """A config and its actions, with the engine at the end (`head`) and at moments that were looked at.
 
     Checkpoints lie at the multiples of an interval, and behind actions that took long; when there are too many, every
-    second one goes and what lies between two of them doubles. They are never moved, only forked. Views are moved forward.
+    second one goes and what lies between two of them doubles. They are never moved, only forked. Views move forward.
     """
 
     def __init__(
