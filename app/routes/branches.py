@@ -14,7 +14,7 @@ from app.rendering.branches import branch_list
 from app.rendering.moment import Moment
 from app.rendering.notices import run_notice
 from app.rendering.transport import view
-from app.rendering.variants import varied
+from app.rendering.variants import KNOBS, varied
 from app.routes.acts import answer_acted
 from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
 from app.routes.cookies import give_secret, secret_of
@@ -158,7 +158,9 @@ async def _vary(request: Request, session_id: str) -> Response:
         except (InputError, BadValueError) as error:
             if wants_json(request) or (isinstance(error, ServiceError) and error.status == 503):
                 raise
-            return await _answer_list(request, session, asked, f"{error.message} Expected: {error.expected}.", 422)
+            knob = error.where.rpartition(".")[2]
+            text = f"{KNOBS.get(knob, knob)}: {error.message.rstrip('.')}. Expected: {error.expected}."
+            return await _answer_list(request, session, asked, text, 422)
         at = min(asked, done.at)
         told = f"What if: {session.node.name}, with the same actions from the start."
         if done.problem:

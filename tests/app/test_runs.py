@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import httpx2
 import pytest
@@ -23,7 +22,7 @@ from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
 ASKS = {"Accept": "application/json"}
 
 
-def run(client: TestClient, path: str, at: int, **fields: Any) -> tuple[int, int]:
+def run(client: TestClient, path: str, at: int, **fields: str | int) -> tuple[int, int]:
     answer = client.post(path, data={"at": str(at), **{k: str(v) for k, v in fields.items()}}, headers=ASKS)
     assert answer.status_code == 200, answer.text
     return answer.json()["at"], answer.json()["end"]

@@ -20,7 +20,7 @@ from engine.config import EngineConfig
 from engine.kv_cache_block import Key
 from engine.record import current_state
 from engine.scenario import read_scenario
-from engine.tokens import Own
+from engine.tokens import Own, Shared
 
 
 def long_branch(steps: int, most: int = 256) -> Branch:
@@ -44,6 +44,42 @@ def test_a_past_moment_costs_a_bounded_replay_and_is_the_same() -> None:
         assert current_state(cursor.simulation) == current_state(fresh.head.simulation)
     straight.advance(straight.head, 900, 60)
     assert current_state(straight.head.simulation) == current_state(branch.head.simulation)
+
+
+def busy(most: int) -> Branch:
+    """Preemptions, evictions, shared prefixes: everything that a checkpoint must keep."""
+    branch = Branch(EngineConfig(40, block_size=4, max_num_batched_tokens=64, max_num_seqs=8))
+    branch.most_checkpoints = most
+    for number in range(120):
+        branch.append(AddRequest(f"r{number}", (Shared("system", 8), Own(5 + number % 30)), 20 + number % 25))
+        for _ in range(6):
+            branch.append(Step())
+    return branch
+
+
+@pytest.mark.parametrize("most", [4, 256])
+def test_any_moment_is_that_of_a_replay(most: int) -> None:
+    branch, rng = busy(most), random.Random(most)
+    assert sum(any(one.what == "preempted" for one in told) for told in branch.columns.notable.values()) > 5
+    wanted = sorted(rng.sample(range(branch.end), 40))
+    found = {}
+    for at in rng.sample(wanted, len(wanted)):
+        cursor = branch.at_hand(at) or branch.cursor_for(at)
+        branch.advance(cursor, at, 60)
+        found[at] = current_state(cursor.simulation), sorted(cursor.tree.changed), cursor.counts
+    fresh = Branch(branch.config, branch.actions)
+    for at in wanted:
+        fresh.advance(fresh.head, at, 60)
+        assert found[at] == (current_state(fresh.head.simulation), sorted(fresh.head.tree.changed), fresh.head.counts)
+
+
+def test_a_moment_that_is_a_checkpoint_still_tells_what_changed() -> None:
+    branch = long_branch(200)
+    (at, *_) = branch._checkpoints
+    kept, fresh = branch.cursor_for(at), Branch(branch.config, branch.actions)
+    fresh.advance(fresh.head, at, 60)
+    assert kept.at == at
+    assert (kept.tree.changed, kept.tree.gone) == (fresh.head.tree.changed, fresh.head.tree.gone)
 
 
 def test_checkpoints_stay_few() -> None:

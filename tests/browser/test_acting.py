@@ -53,15 +53,16 @@ def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watch
     assert "/s/" not in view.page.url
 
 
-def test_acting_on_the_past_is_refused_with_a_way_on(view: Watched) -> None:
-    view.allowed.append("409")
+def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> None:
     view.open("/?at=5", 5)
     add(view, "mine", "32")
-    notice = view.page.locator("#notice")
-    expect(notice).to_contain_text("action 5 of 15")
-    notice.locator("a").click()
-    view.wait(END)
-    expect(view.page.locator("#add-id")).to_have_value("mine")
+    view.wait(6)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6$"))
+    expect(view.page.locator("#requests")).to_contain_text("mine")
+    view.page.click("#notice >> text=Back to main")
+    view.wait(5)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=5$"))
+    expect(view.page.locator("#time-where b")).to_have_text("after 5 of 15")
 
 
 def test_stepping_keeps_what_is_being_typed(view: Watched) -> None:
