@@ -11,7 +11,7 @@ from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
 
 
 def test_looking_stores_nothing(client: TestClient, settings: Settings) -> None:
-    for path in ("/", "/?at=15", "/frame?at=3&from=2", "/block/7?at=9", "/healthz", "/nothing", "/s/unknown"):
+    for path in ("/", "/?at=15", "/frame?at=3&from=2", "/block/7?at=9", "/branches", "/healthz", "/nothing", "/s/unknown"):
         client.get(path)
     assert Store(settings.data).count() == (0, 0)
 
