@@ -84,13 +84,19 @@ class BlockHasher:
         self.hash_size = hash_size
 
     def extend(
-        self, hashes: list[BlockHash], token_ids: Sequence[int], lora: str | None, cache_salt: str | None
+        self,
+        hashes: list[BlockHash],
+        token_ids: Sequence[int],
+        lora: str | None,
+        cache_salt: str | None,
+        num_tokens: int | None = None,
     ) -> None:
-        """Append the missing hashes of `token_ids` to `hashes`, in place."""
+        """Append the missing hashes of the first `num_tokens` of `token_ids` (None: of all) to `hashes`, in place."""
         size, fn = self.hash_size, self._hash_fn
         parent = hashes[-1] if hashes else self.none_hash
         later = generate_block_hash_extra_keys(lora, cache_salt, first=False)
-        for start in range(len(hashes) * size, len(token_ids) - size + 1, size):
+        end = len(token_ids) if num_tokens is None else num_tokens
+        for start in range(len(hashes) * size, end - size + 1, size):
             extra = later if start else generate_block_hash_extra_keys(lora, cache_salt, first=True)
             parent = hash_block_tokens(fn, parent, token_ids[start : start + size], extra)
             hashes.append(parent)

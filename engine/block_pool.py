@@ -270,7 +270,7 @@ class BlockPool:
         extra: list[tuple[str, ...] | None] = [(lora,) if lora is not None else None] * len(hashes)
         if hashes and salt and hashes[0] == request.block_hashes[block_size // request.hash_size - 1]:
             extra[0] = (*(extra[0] or ()), salt)
-        tokens = tuple(request.all_token_ids[span[0] : span[1]])
+        tokens = tuple(request.token_ids(*span))
         self._events.append(BlockStored(hashes, parent, tokens, block_size, group, lora, tuple(extra)))
 
     # ---- the whole pool

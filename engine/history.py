@@ -37,7 +37,8 @@ class History:
         self.holders: dict[int, tuple[str, ...]] = {}
         """Held block -> the requests that hold it, the longest holder first."""
         self.lineage: dict[Key, Lineage] = {}
-        """Every key that was ever stored."""
+        """Every key that was ever stored, here or in a fork: a key says all of its prefix, so forks share them."""
+        self._shares_lineage = not config.partial_hits  # a partial key may get another parent
         self.losses: dict[Key, Loss] = {}
         """Key -> its latest loss; it may be cached again, or still, in another block."""
         self.hit_blocks: dict[str, tuple[int, ...]] = {}
@@ -47,7 +48,7 @@ class History:
         """An independent copy."""
         twin = object.__new__(History)
         twin.__dict__.update(self.__dict__)
-        for name in ("holders", "lineage", "losses", "hit_blocks"):
+        for name in ("holders", "losses", "hit_blocks", *(() if self._shares_lineage else ("lineage",))):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 

@@ -29,7 +29,7 @@ class Request:
     __slots__ = (
         "_hasher",
         "_next_hash_at",
-        "all_token_ids",
+        "_tokens",
         "arrival_time",
         "block_hashes",
         "cache_salt",
@@ -65,8 +65,9 @@ class Request:
         skip_reading_prefix_cache: bool = False,
     ) -> None:
         self.request_id = request_id
-        self.all_token_ids = list(prompt_token_ids)
-        self.num_prompt_tokens = self.num_tokens = len(self.all_token_ids)
+        # Ids are only ever put behind each other, so forks share one list: a request's own are the first `num_tokens`.
+        self._tokens = list(prompt_token_ids)
+        self.num_prompt_tokens = self.num_tokens = len(self._tokens)
         self.max_tokens = max_tokens
         self.arrival_time = arrival_time
         self.priority = priority
@@ -86,13 +87,21 @@ class Request:
         self._extend_hashes()
 
     def fork(self) -> Request:
-        """An independent copy; hashes and tokens so far are copied, what never changes is shared."""
+        """An independent copy; the tokens so far are shared until one of both says something else."""
         twin = object.__new__(Request)
         for name in Request.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin.all_token_ids, twin.block_hashes = self.all_token_ids[:], self.block_hashes[:]
-        twin.spec_token_ids = self.spec_token_ids[:]
+        twin.block_hashes, twin.spec_token_ids = self.block_hashes[:], self.spec_token_ids[:]
         return twin
+
+    @property
+    def all_token_ids(self) -> list[int]:
+        """Prompt and output so far, as a list of its own."""
+        return self._tokens[: self.num_tokens]
+
+    def token_ids(self, start: int, stop: int) -> list[int]:
+        """`all_token_ids[start:stop]` for `stop` <= `num_tokens`, without the others."""
+        return self._tokens[start:stop]
 
     @property
     def num_output_tokens(self) -> int:
@@ -106,11 +115,15 @@ class Request:
 
     def append_output_token(self, token_id: int) -> None:
         """One more sampled token; a run that it fills is hashed at once (3.2)."""
-        self.all_token_ids.append(token_id)
-        self.num_tokens += 1
+        tokens, place = self._tokens, self.num_tokens
+        if len(tokens) == place:
+            tokens.append(token_id)
+        if tokens[place] != token_id:  # a fork went another way
+            self._tokens = [*tokens[:place], token_id]
+        self.num_tokens = place + 1
         if self.num_tokens >= self._next_hash_at:
             self._extend_hashes()
 
     def _extend_hashes(self) -> None:
-        self._hasher.extend(self.block_hashes, self.all_token_ids, self.lora, self.cache_salt)
+        self._hasher.extend(self.block_hashes, self._tokens, self.lora, self.cache_salt, self.num_tokens)
         self._next_hash_at = (len(self.block_hashes) + 1) * self.hash_size

@@ -93,7 +93,8 @@ class Simulation:
         twin.connector = self.connector and self.connector.fork()
         twin.scheduler = self.scheduler.fork(twin._log.append if self._traced else no_trace, twin.connector)
         twin.history = self.history.fork()
-        twin.scripts = {name: script.fork() for name, script in self.scripts.items()}
+        living = self.scheduler.requests  # the script of a request that left changes no more
+        twin.scripts = {name: script.fork() if name in living else script for name, script in self.scripts.items()}
         twin.uses = self.uses.copy()
         return twin
 

@@ -8,6 +8,7 @@ is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
 from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.moment import (
     BarPart,
@@ -18,6 +19,7 @@ from app.contexts.moment import (
     RequestRow,
     Requests,
     Sentence,
+    Tick,
     Transport,
     View,
     Words,
@@ -25,6 +27,8 @@ from app.contexts.moment import (
 from app.contexts.pages import (
     AbortForm,
     BlockContext,
+    BranchesContext,
+    BranchRow,
     Composer,
     ErrorContext,
     Field,
@@ -35,17 +39,23 @@ from app.contexts.pages import (
     Notice,
     Owner,
     PageContext,
+    RunContext,
+    Variant,
 )
 
 __all__ = [
     "AbortForm",
     "BarPart",
     "BlockContext",
+    "BranchRow",
+    "BranchesContext",
     "Call",
     "CallTab",
     "Calls",
     "Chip",
     "ChipRow",
+    "CompareContext",
+    "CompareRow",
     "Composer",
     "ConfigContext",
     "ConfigField",
@@ -59,6 +69,7 @@ __all__ = [
     "FrameContext",
     "HashLine",
     "LifeEvent",
+    "Line",
     "Log",
     "Mark",
     "Next",
@@ -68,12 +79,16 @@ __all__ = [
     "Piece",
     "RequestRow",
     "Requests",
+    "RunContext",
     "Sentence",
+    "Side",
     "Stage",
     "Term",
+    "Tick",
     "Transport",
     "UnitBar",
     "UnitPart",
+    "Variant",
     "View",
     "Words",
 ]

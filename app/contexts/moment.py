@@ -53,6 +53,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """Something notable on a long time line: the first of several neighbours; `notable` as in `Mark`."""
+
+    at: int
+    notable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Transport:
     """Where time stands and where it can go; a query is None where there is nothing to go to."""
 
@@ -71,6 +79,14 @@ class Transport:
     """Actions before the first mark that are not listed."""
     after: int
     """Actions behind the last mark that are not listed."""
+    ticks: tuple[Tick, ...]
+    """What is notable in the whole of it, where not all actions have marks."""
+    branch: str
+    """The name of the branch."""
+    branches: int
+    """How many there are."""
+    instead: bool
+    """Whether a step would differ from the action recorded here."""
 
 
 @dataclass(frozen=True, slots=True)

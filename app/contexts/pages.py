@@ -19,6 +19,10 @@ class Notice:
     """info or error."""
     link: str = ""
     query: str = ""
+    compare: str = ""
+    """The query of a comparison with the branch that was left."""
+    running: bool = False
+    """A run is under way at the end of this branch: it can be stopped, and asked how it gets on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +167,58 @@ class FormErrorContext:
     composer: Composer
     abort: AbortForm
     notice: Notice | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """run.html: how a run gets on, for htmx; its end is told by a frame."""
+
+    view: View
+    notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRow:
+    """A branch in the list of them; `query` leads to it, `from_query` to where it left its parent."""
+
+    id: str
+    name: str
+    query: str
+    end: int
+    origin: str
+    """ "leaves main after 5", "main under another config", "the first"."""
+    summary: str
+    """Its config where it is its own; "" otherwise."""
+    depth: int
+    """How many living branches it hangs below."""
+    chosen: bool
+    compare: str | None
+    """The query of its comparison with the chosen one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchesContext:
+    """branches.html: all branches of a session; a fragment for htmx, a page otherwise."""
+
+    view: View
+    rows: tuple[BranchRow, ...]
+    more: int
+    """Branches that are not listed."""
+    name: str
+    """Of the chosen one."""
+    variants: tuple[Variant, ...]
+    owner: bool
+    whole_page: bool
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One knob that "what if" turns: its present value and what to turn it to at first."""
+
+    knob: str
+    label: str
+    value: str
+    proposal: str
+    choices: tuple[str, ...] = ()
+    """The only values there are, where it is no number."""

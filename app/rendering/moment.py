@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.services.columns import Columns
 from app.services.cursor import Applied, BlockCounts, Cursor
-from app.services.session import MAIN, Session
+from app.services.session import MAIN, Node, Session
 from engine.actions import Action
 from engine.block_pool import BlockPool
 from engine.history import History
@@ -25,13 +25,17 @@ class Moment:
     base: str
     """What relative URLs start with: "" or "SESSION/"."""
     branch: str = MAIN
+    session_id: str = ""
+    branches: dict[str, Node] = field(default_factory=dict)
+    """Every branch of the session."""
 
     @classmethod
     def of(cls, session: Session, cursor: Cursor) -> Moment:
         """The moment at which `cursor` stands."""
         branch = session.branch
         base = f"{session.id}/" if session.id else ""
-        return cls(cursor, branch.columns, branch.actions, session.title, base)
+        chosen, nodes = session.chosen, session.nodes
+        return cls(cursor, branch.columns, branch.actions, session.title, base, chosen, session.id, nodes)
 
     @property
     def at(self) -> int:

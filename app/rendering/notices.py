@@ -2,25 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from app.contexts import Notice
 from app.rendering.moment import Moment
 from app.rendering.words import count
-from app.services.acting import RunEnd
+from app.services.running import CONDITIONS, RunEnd
+from app.services.session import Node
+from app.services.sessions import Acted
 
 
-def run_notice(moment: Moment, run: RunEnd) -> Notice:
-    """How a run ended and why."""
+def acted_notice(moment: Moment, acted: Acted, most: int, told: str = "") -> Notice | None:
+    """What there is to say after acting: what the caller has `told`, how a run stands, that this is another branch."""
+    if told:
+        left = moment.branches.get(acted.left or "")
+        beside = left is not None and not left.deleted and left.id != moment.branch
+        return Notice(told, compare=compared(moment, left.id) if left is not None and beside else "")
+    if acted.run is not None:
+        return run_notice(moment, acted.run, most)
+    reset = reset_notice(moment)
+    came = came_notice(moment, moment.branches.get(acted.left or ""), acted.connector)
+    if reset is None or came is None:
+        return came or reset
+    return replace(came, text=f"{reset.text} {came.text}", kind=reset.kind)
+
+
+def came_notice(moment: Moment, left: Node | None, connector: str) -> Notice | None:
+    """What came of an action: another branch than the one that was `left`, a connector (a key of `CONNECTOR`)."""
+    if left is None:
+        return connector_notice(connector) if connector else None
+    notice = left_notice(moment, left)
+    return replace(notice, text=f"{notice.text} {connector_notice(connector).text}") if connector else notice
+
+
+def left_notice(moment: Moment, left: Node) -> Notice:
+    """That acting below the end led to another branch."""
+    here = moment.branches[moment.branch]
+    text = f"This is {here.name} now, a branch that leaves {left.name} after {here.left_at}. Both futures stay."
+    return Notice(
+        text, "info", f"Back to {left.name}", f"?branch={left.id}&at={here.left_at}", compared(moment, left.id)
+    )
+
+
+def compared(moment: Moment, other: str) -> str:
+    """The query of the comparison of another branch with this one."""
+    return f"?a={other}&b={moment.branch}&at={moment.at}"
+
+
+def run_notice(moment: Moment, run: RunEnd, most: int = 0) -> Notice:
+    """How a run ended and why, or how it gets on: it makes `most` steps at the most."""
+    if not run.why:
+        return Notice(f"Running: {count(run.steps, 'step')} of at most {most} so far.", running=True)
     steps = f"Ran {count(run.steps, 'step')}." if run.steps else "No step was run."
+    if run.why in CONDITIONS:
+        steps = f"{count(run.steps, 'step')[0].upper()}{count(run.steps, 'step')[1:]} on:"
     why = {
         "nothing_left": "No request is left.",
         "no_change": f"The step changed nothing, and so would every further one. {_why_no_change(moment)}",
+        "circle": "A livelock: all is as it was some steps ago, so it will go round like this for ever.",
         "steps": "That is the most for one run; run again to go on.",
         "actions": "The session is full: it has as many actions as Poolscope takes.",
         "time": "That took as long as one run may take; run again to go on.",
+        "stopped": "Then it was stopped.",
+        "finish": f"{_who(moment, 'finished')} finished.",
+        "preempt": f"{_who(moment, 'preempted')} was preempted.",
+        "refuse": f"allocate_slots returned None for {_who(moment, 'refused', 'preempted')}.",
+        "evict": "a cached block was evicted.",
+        "idle": "the waiting queue is empty.",
+        "count": "as many as were asked for.",
     }[run.why]
+    if run.why == "refuse" and not _names(moment, "refused"):
+        why = f"allocate_slots returned None, and {_who(moment, 'preempted')} was preempted."
     return Notice(f"{steps} {why}".strip())
+
+
+def _names(moment: Moment, *what: str) -> list[str]:
+    """The requests to which something notable happened in the latest action."""
+    notable = moment.columns.notable.get(moment.at - 1, ())
+    return [one.request for one in notable if one.what in what and one.request is not None]
+
+
+def _who(moment: Moment, *what: str) -> str:
+    names = _names(moment, *what)
+    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + others
 
 
 def _why_no_change(moment: Moment) -> str:

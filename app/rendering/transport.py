@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.contexts import Mark, Transport, View
+from app.contexts import Mark, Tick, Transport, View
 from app.rendering.groups import NAMES
 from app.rendering.moment import Moment
 from app.rendering.words import count
+from app.services.acting import STEP
 from app.services.columns import Notable
 from engine.actions import Abort, Action, AddRequest, ResetPrefixCache, Step
 from engine.config import EngineConfig
 
 MARKS: Final = 60
 MOST_GROUPS: Final = 3
+TICKS: Final = 100
 
 
 def view(moment: Moment) -> View:
@@ -65,7 +67,20 @@ def transport(moment: Moment) -> Transport:
         marks=tuple(_mark(moment, k) for k in shown),
         before=first,
         after=end - shown.stop,
+        ticks=_ticks(moment, end) if end > MARKS else (),
+        branch=moment.branches[moment.branch].name if moment.branches else moment.branch,
+        branches=sum(not node.deleted for node in moment.branches.values()),
+        instead=at < end and moment.actions[at] != STEP,
     )
+
+
+def _ticks(moment: Moment, end: int) -> tuple[Tick, ...]:
+    """At most `TICKS` of them: neighbours are drawn together."""
+    found: dict[int, tuple[int, dict[str, None]]] = {}
+    for action, notable in moment.columns.notable.items():
+        _, kinds = found.setdefault(action * TICKS // end, (action + 1, {}))
+        kinds.update(dict.fromkeys(thing.what for thing in notable))
+    return tuple(Tick(at, tuple(kinds)) for at, kinds in found.values())
 
 
 def doing(moment: Moment, at: int) -> str:

@@ -10,15 +10,15 @@ from app.contexts import FormErrorContext, Notice
 from app.rendering.composer import abort_form, composer
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import connector_notice, reset_notice, run_notice
+from app.rendering.notices import acted_notice
 from app.rendering.transport import view
 from app.routes.answers import error_body, html, json_answer, parts_of, wants_frame, wants_json
 from app.routes.cookies import give_secret, secret_of
 from app.routes.errors import status_of
 from app.routes.forms import Asked, read_asked
 from app.routes.pages import frame_answer, page_answer
-from app.services.errors import ServiceError, StaleMomentError, WouldBranchError
-from app.services.session import MAIN, Session
+from app.services.errors import ServiceError, StaleMomentError
+from app.services.session import Session
 from app.services.sessions import Acted
 from engine.errors import InputError
 
@@ -46,36 +46,45 @@ async def act_on_session(request: Request, session_id: str) -> Response:
 
 
 async def _act(request: Request, session_id: str) -> Response:
-    sessions = parts_of(request).sessions
+    parts = parts_of(request)
     kind = request.url.path.rpartition("/")[2]
     asked = await read_asked(request, kind)
-    async with sessions.acting_on(session_id, secret_of(request)) as session:
+    async with parts.sessions.acting_on(session_id, secret_of(request), asked.branch) as session:
         at = session.branch.end if asked.at is None else asked.at
         if asked.error is None:
             try:
                 if asked.action is None:
-                    acted = await sessions.run(session, asked.branch, at)
+                    acted = await parts.runs.begin(session, asked.branch, at, asked.until)
                 else:
-                    acted = await sessions.act(session, asked.branch, at, asked.action)
-                return await _answer(request, acted, at)
-            except (InputError, StaleMomentError, WouldBranchError, ServiceError) as error:
+                    acted = await parts.sessions.act(session, asked.branch, at, asked.action, instead=asked.instead)
+                if wants_frame(request) or acted.run is None or acted.run.why:
+                    return await answer_acted(request, acted, at)
+            except (InputError, ServiceError) as error:
                 if isinstance(error, ServiceError) and error.status in (403, 404, 503):
                     raise
                 asked.blame(error)
-        return await _refusal(request, session, asked, at)
+        if asked.error is not None:
+            return await _refusal(request, session, asked, at)
+    # Only htmx shows how a run gets on; everybody else waits for its end.
+    under_way = parts.runs.find(session.id, asked.branch)
+    if under_way is not None:
+        await under_way.done.wait()
+    async with parts.sessions.opened(session.id, asked.branch) as session:
+        run = under_way.run.end if under_way else acted.run
+        return await answer_acted(request, Acted(session, session.branch.end, acted.secret, run), at)
 
 
-async def _answer(request: Request, acted: Acted, start: int) -> Response:
-    """What was done: the moment after it."""
+async def answer_acted(request: Request, acted: Acted, start: int, told: str = "") -> Response:
+    """What was done: the moment after it; `told`: what else there is to say."""
     session, at = acted.session, acted.at
-    here = f"?branch={MAIN}&at={at}"
+    here = f"?branch={session.chosen}&at={at}"
     if wants_json(request):
-        done = {"session": session.id, "branch": MAIN, "at": at, "end": session.branch.end}
+        done = {"session": session.id, "branch": session.chosen, "at": at, "end": session.branch.end}
         answer = json_answer({**done, "replayed_with_connector": True} if acted.connector else done)
     elif wants_frame(request):
-        answer = await _frame(request, acted, start)
+        answer = await _frame(request, acted, start, told)
     else:
-        said = f"&ran={acted.run.steps}-{acted.run.why}" if acted.run else ""
+        said = f"&ran={acted.run.steps}-{acted.run.why}" if acted.run else f"&left={acted.left}" if acted.left else ""
         said += f"&connector={acted.connector}" if acted.connector else ""
         answer = RedirectResponse(f"{_page_from_form(request, session)}{here}{said}", 303)
     if acted.secret:
@@ -83,22 +92,21 @@ async def _answer(request: Request, acted: Acted, start: int) -> Response:
     return answer
 
 
-async def _frame(request: Request, acted: Acted, start: int) -> Response:
-    sessions, session = parts_of(request).sessions, acted.session
-    cursor = await sessions.seek(session, acted.at)
+async def _frame(request: Request, acted: Acted, start: int, told: str) -> Response:
+    parts, session = parts_of(request), acted.session
+    cursor = await parts.sessions.seek(session, acted.at)
 
     def render() -> Response:
         moment = Moment.of(session, cursor)
-        notice = run_notice(moment, acted.run) if acted.run else reset_notice(moment)
-        if acted.connector:
-            notice = connector_notice(acted.connector)
-        # What was replayed differently is no change on top of what the page shows: it is told whole.
-        answer = frame_answer(request, session, cursor, acted.at, -1 if acted.connector else start, notice)
+        notice = acted_notice(moment, acted, parts.settings.steps_a_call, told)
+        # A change is on top of what the page shows: of the same branch, and not of one that was replayed differently.
+        is_other = acted.left or acted.connector
+        answer = frame_answer(request, session, cursor, acted.at, -1 if is_other else start, notice)
         new = f"s/{session.id}" if acted.secret else ""
-        answer.headers["hx-push-url"] = f"{new}?branch={MAIN}&at={cursor.at}"
+        answer.headers["hx-push-url"] = f"{new}?branch={session.chosen}&at={cursor.at}"
         return answer
 
-    return await sessions.in_thread(render)
+    return await parts.sessions.in_thread(render)
 
 
 def _page_from_form(request: Request, session: Session) -> str:
@@ -141,6 +149,6 @@ def _notice(moment: Moment, error: InputError | ServiceError, text: str) -> Noti
     """What belongs to no field, with a way on where there is one."""
     if not text:
         return None
-    if isinstance(error, (StaleMomentError, WouldBranchError)):
+    if isinstance(error, StaleMomentError):
         return Notice(error.message, "error", "Go to the end", moment.query(len(moment.actions)))
     return Notice(text, "error")

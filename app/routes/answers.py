@@ -12,7 +12,9 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.responses import Response
 
 from app.contexts import ErrorContext
+from app.services.branching import Branching
 from app.services.errors import BadValueError
+from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.settings import Settings
 from app.store import Store
@@ -39,6 +41,8 @@ class Parts:
     settings: Settings
     store: Store
     sessions: Sessions
+    runs: Runs
+    branching: Branching
     templates: Templates
 
 

@@ -13,6 +13,7 @@ from app.routes.answers import error_body, html, json_answer, parts_of, wants_js
 from app.routes.cookies import give_secret
 from app.routes.errors import status_of
 from app.routes.forms import read_form
+from app.routes.pages import branch_of
 from app.services.config_text import Errors, read_config, texts_of
 from app.services.errors import BadValueError, ServiceError
 from app.services.session import MAIN
@@ -63,13 +64,13 @@ async def from_session(request: Request, session_id: str) -> Response:
 
 
 async def _show(request: Request, session_id: str, asked: _Asked | None = None, status: int = 200) -> Response:
-    async with parts_of(request).sessions.opened(session_id) as session:
+    async with parts_of(request).sessions.opened(session_id, branch_of(request)) as session:
         branch, title = session.branch, session.title
         if asked is None:
             at = min(whole_number(request.query_params.get("at"), "at", branch.end), branch.end)
             asked = _Asked(at=at, typed=texts_of(branch.config))
         back = f"../{session_id}" if session_id else "./"
-        query = f"?branch={MAIN}&at={asked.at}"
+        query = f"?branch={session.chosen}&at={asked.at}"
         context = config_form(
             asked.typed, asked.errors, title=title, back=f"{back}{query}", at=asked.at, num_actions=branch.end
         )
@@ -78,7 +79,7 @@ async def _show(request: Request, session_id: str, asked: _Asked | None = None, 
 
 async def _make(request: Request, session_id: str) -> Response:
     asked, sessions = await _read(request), parts_of(request).sessions
-    async with sessions.opened(session_id) as session:
+    async with sessions.opened(session_id, branch_of(request)) as session:
         actions = session.branch.actions[:] if asked.keep else []
         title = session.title if asked.keep else BLANK
     if asked.config is not None:

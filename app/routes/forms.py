@@ -14,6 +14,7 @@ from app.rendering.words import told
 from app.routes.answers import whole_number
 from app.services.acting import STEP
 from app.services.errors import BadValueError, ServiceError
+from app.services.running import CONDITIONS, Until
 from app.services.session import MAIN
 from engine.actions import Action
 from engine.errors import InputError
@@ -30,6 +31,7 @@ MOST_BYTES: Final = 2**24
 """Never reached: the limit on bodies is smaller."""
 MOST_DIGITS: Final = 18
 NUMBERS: Final = ("tokens", "shared_tokens", "max_tokens", "priority", "external_tokens", "external_steps")
+MOST_STEPS: Final = 20_000
 
 
 @dataclass(slots=True)
@@ -41,6 +43,10 @@ class Asked:
     at: int | None = None
     """None: the end."""
     action: Action | None = None
+    instead: bool = False
+    """Whether a step is meant instead of what was recorded."""
+    until: Until = field(default_factory=Until)
+    """Of a run: what to stop at."""
     typed: dict[str, str] = field(default_factory=dict)
     error: InputError | ServiceError | None = None
     errors: dict[str, str] = field(default_factory=dict)
@@ -70,6 +76,21 @@ async def read_asked(request: Request, kind: str) -> Asked:
     return asked
 
 
+async def read_fields(request: Request) -> dict[str, Any]:
+    """The fields of a form that is no action, each with its last value; or the object that a program sent.
+
+    Raises:
+        ServiceError: a branch or a moment that is none; text that is not UTF-8.
+        InputError: malformed JSON.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return {name: values[-1] for name, values in (await read_form(request)).items()}
+    asked, body = Asked(""), await request.body()
+    fields = dict(record(loads(body), "", _Anything(), ()))
+    _place_from_json(asked, fields)
+    return {**fields, "branch": asked.branch, **({} if asked.at is None else {"at": str(asked.at)})}
+
+
 async def read_form(request: Request) -> dict[str, list[str]]:
     """The fields of a form, a list of values each; files count as nothing."""
     fields: dict[str, list[str]] = {}
@@ -85,14 +106,23 @@ async def read_form(request: Request) -> dict[str, list[str]]:
 def _from_json(asked: Asked, body: bytes) -> None:
     """An action as scenarios write it, without `do`, beside `branch` and `at`."""
     written = record(loads(body), "", _Anything(), ())
+    _place_from_json(asked, written)
+    if asked.kind == "run":
+        _run(asked, written)
+        return
+    if asked.kind == "step":
+        asked.instead = written.pop("instead", False) is True
+    asked.action = parse_action({**written, "do": DO[asked.kind]})
+
+
+def _place_from_json(asked: Asked, written: dict[str, Any]) -> None:
+    """Take the branch and the moment out of what a program sent."""
     branch, at = written.pop("branch", MAIN), written.pop("at", None)
     if not isinstance(branch, str):
         raise BadValueError("branch is not a name.", "branch", "the name of a branch")
     if at is not None and (not isinstance(at, int) or isinstance(at, bool) or at < 0):
         raise BadValueError("at is not a whole number.", "at", "a whole number, 0 or more")
     asked.branch, asked.at = branch, at
-    if asked.kind != "run":
-        asked.action = parse_action({**written, "do": DO[asked.kind]})
 
 
 class _Anything(frozenset[str]):
@@ -105,7 +135,11 @@ class _Anything(frozenset[str]):
 def _from_form(asked: Asked, form: Mapping[str, list[str]]) -> None:
     typed = asked.typed
     match asked.kind:
+        case "run":
+            steps = typed.get("steps", "") if typed.get("until") == "count" else ""
+            _run(asked, {"until": typed.get("until", ""), **({"steps": _number(asked, "steps")} if steps else {})})
         case "step":
+            asked.instead = bool(typed.get("instead"))
             ids = [name for name in form.get("abort", []) if name]
             asked.action = parse_action({"do": "step", "abort": ids}) if ids else STEP
         case "abort":
@@ -117,6 +151,16 @@ def _from_form(asked: Asked, form: Mapping[str, list[str]]) -> None:
             asked.action = parse_action({"do": "reset_prefix_cache", **running})
         case "add":
             _add_from_form(asked)
+
+
+def _run(asked: Asked, written: Mapping[str, object]) -> None:
+    """What a run is to stop at: `until`, and `steps` where that is "count"."""
+    what, steps = written.get("until", ""), written.get("steps")
+    if what not in ("", *CONDITIONS):
+        raise BadValueError("A run can't stop at that.", "until", f"one of {', '.join(CONDITIONS)}")
+    if what == "count" and (not isinstance(steps, int) or isinstance(steps, bool) or not 0 < steps <= MOST_STEPS):
+        raise BadValueError("How many steps?", "steps", f"a whole number from 1 to {MOST_STEPS}")
+    asked.until = Until(str(what), steps if what == "count" and isinstance(steps, int) else 0)
 
 
 def _add_from_form(asked: Asked) -> None:

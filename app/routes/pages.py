@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 
 from fastapi import APIRouter, Request
@@ -13,16 +11,17 @@ from app.contexts import FrameContext, Notice, PageContext
 from app.rendering.block_card import block_card
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import CONNECTOR, connector_notice, run_notice, short_replay
+from app.rendering.notices import CONNECTOR, came_notice, run_notice, short_replay
 from app.routes.answers import html, json_answer, parts_of, wants_frame, whole_number
 from app.routes.cookies import secret_of
-from app.services.acting import RunEnd
 from app.services.cursor import Cursor
 from app.services.errors import ServiceError
+from app.services.running import ENDS, RunEnd
 from app.services.session import MAIN, Session
+from app.services.stored import owns
 
 router = APIRouter()
-RAN = re.compile(r"([0-9]{1,5})-(nothing_left|no_change|steps|actions|time)\Z")
+RAN = re.compile(rf"([0-9]{{1,5}})-({'|'.join(ENDS)})\Z")
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
@@ -74,16 +73,20 @@ def place_of(request: Request, session: Session, default: int | None) -> int:
         ServiceError: it isn't one, or isn't there.
     """
     at = whole_number(request.query_params.get("at"), "at", session.branch.end if default is None else default)
-    session.check_place(request.query_params.get("branch", MAIN), at)
+    session.check_place(branch_of(request), at)
     return at
+
+
+def branch_of(request: Request) -> str:
+    """The branch that the URL asks for."""
+    return request.query_params.get("branch", MAIN)
 
 
 def is_owner(request: Request, session: Session) -> bool:
     """Whether the reader may act on a session; on the built-in one everybody may."""
     if not session.id:
         return True
-    given = hashlib.sha256((secret_of(request) or "").encode()).digest()
-    return hmac.compare_digest(given, session.secret_sha256)
+    return owns(session, secret_of(request))
 
 
 def page_answer(request: Request, session: Session, context: FrameContext, status: int = 200) -> Response:
@@ -93,7 +96,7 @@ def page_answer(request: Request, session: Session, context: FrameContext, statu
 
 async def _page(request: Request, session_id: str, default: int | None) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id) as session:
+    async with sessions.opened(session_id, branch_of(request)) as session:
         at = place_of(request, session, default)
         cursor = await sessions.seek(session, at)
 
@@ -106,7 +109,7 @@ async def _page(request: Request, session_id: str, default: int | None) -> Respo
 
 async def _frame(request: Request, session_id: str, default: int | None) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id) as session:
+    async with sessions.opened(session_id, branch_of(request)) as session:
         at = place_of(request, session, default)
         start = whole_number(request.query_params.get("from"), "from", -1)
         cursor = await sessions.seek(session, at)
@@ -127,17 +130,22 @@ def _notice(request: Request, moment: Moment, at: int) -> Notice | None:
     """What a page has to say: that a replay was cut short, or what came of the action that led here."""
     if moment.at < at:
         return short_replay(moment, at)
-    connector = request.query_params.get("connector", "")
-    if connector in CONNECTOR:
-        return connector_notice(connector)
+    parts = parts_of(request)
+    under_way = parts.runs.find(moment.session_id, moment.branch)
+    if under_way is not None:
+        return run_notice(moment, under_way.run.end, parts.settings.steps_a_call)
     ran = RAN.match(request.query_params.get("ran", ""))
-    return run_notice(moment, RunEnd(ran[2], int(ran[1]))) if ran else None
+    if ran:
+        return run_notice(moment, RunEnd(ran[2], int(ran[1])))
+    left = moment.branches.get(request.query_params.get("left", ""))
+    connector = request.query_params.get("connector", "")
+    return came_notice(moment, left, connector if connector in CONNECTOR else "")
 
 
 async def _block(request: Request, session_id: str, block: str, default: int | None) -> Response:
     sessions = parts_of(request).sessions
     block_id = whole_number(block, "block", 0)
-    async with sessions.opened(session_id) as session:
+    async with sessions.opened(session_id, branch_of(request)) as session:
         most = session.branch.config.num_blocks - 1
         if block_id > most:
             raise _NoBlockError(f"There is no block {block_id}: the ids go from 0 to {most}.", "block")

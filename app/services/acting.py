@@ -1,19 +1,16 @@
 """The rules of acting: at the end an action is appended; before it, the recorded action only moves the reader on.
 
-So a double click and a second tab are harmless. Anything else before the end would make a branch, which has to wait.
+So a double click and a second tab are harmless. Anything else before the end makes a branch.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from app.services.cursor import Applied
-from app.services.errors import BadValueError, WouldBranchError
+from app.services.errors import BadValueError
 from app.services.limits import check_continued
-from app.services.session import SLICE_SECONDS, Branch
+from app.services.session import Branch
 from app.tokenizer import tokenize
 from engine.actions import Abort, Action, AddRequest, Step
 from engine.config import EngineConfig
@@ -23,30 +20,14 @@ from engine.scenario import Limits, check_action
 STEP: Final = Step()
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """Where a run ended and why: nothing_left, no_change, steps, actions or time; "" while it is under way."""
-
-    why: str
-    steps: int
-
-
-def moves(branch: Branch, at: int, action: Action) -> bool:
+def moves(branch: Branch, at: int, action: Action, *, instead: bool = False) -> bool:
     """Whether the action only moves the reader from `at` to the next moment.
 
-    Raises:
-        WouldBranchError: it is neither that nor at the end.
+    A step stands for "what comes next", whatever was recorded, unless it is meant `instead` of it.
     """
     if at == branch.end:
         return False
-    if action == STEP or action == branch.actions[at]:
-        return True
-    raise WouldBranchError(
-        f"You are looking at action {at} of {branch.end}. Acting here would make a branch, which Poolscope can't do "
-        "yet; go to the end to act.",
-        "at",
-        f"{branch.end}",
-    )
+    return action == branch.actions[at] or (action == STEP and not instead)
 
 
 def check(branch: Branch, action: Action, limits: Limits) -> None:
@@ -86,29 +67,3 @@ def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -
 def needs_connector(branch: Branch, action: Action) -> bool:
     """Whether the action gives the scenario a connector that it didn't have: it changes the rules from the start."""
     return isinstance(action, AddRequest) and action.carries_external and not branch.has_connector
-
-
-def run_slice(branch: Branch, limits: Limits, last: int) -> RunEnd:
-    """Append steps up to the moment `last`, for a slice of CPU time at the most."""
-    start, steps = time.thread_time(), 0
-    while True:
-        if not branch.head.simulation.scheduler.requests:
-            return RunEnd("nothing_left", steps)
-        if branch.head.applied is not None and changed_nothing(branch.head.applied) and not branch.head.is_loading:
-            return RunEnd("no_change", steps)
-        if branch.end >= last:
-            return RunEnd("steps", steps)
-        if branch.end >= limits.actions:
-            return RunEnd("actions", steps)
-        if time.thread_time() - start > SLICE_SECONDS:
-            return RunEnd("", steps)
-        branch.append(STEP)
-        steps += 1
-
-
-def changed_nothing(applied: Applied) -> bool:
-    """Whether it was a step that will repeat itself for ever: nothing scheduled, nobody gone, nothing moved."""
-    output, trace = applied.outcome.output, applied.trace
-    if output is None or output.num_scheduled_tokens or trace.preemptions or trace.finishes or trace.loads:
-        return False
-    return not applied.events

@@ -6,6 +6,7 @@ Folded once from each action as it is executed first; a session that is loaded a
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ WHY = (
     "reset",
     "copied",
 )
+CODES = {(what, why): i * len(WHY) + j for i, what in enumerate(WHAT) for j, why in enumerate(WHY)}
 NONE = -1
 
 
@@ -52,6 +54,12 @@ class Columns:
         """By moment: how many of the actions so far were steps."""
         self.last_call = array("i", [NONE])
         """By moment: the latest moment whose action made a call; -1 if none."""
+        self.waiting = array("I", [0])
+        """By moment: requests that wait."""
+        self.running = array("I", [0])
+        """By moment: requests that run."""
+        self.scheduled = array("I", [0])
+        """By moment: tokens scheduled by the action that led there."""
         self.changed = array("I", [0])
         """By moment: how many blocks the action that led there changed."""
         self.notable: dict[int, tuple[Notable, ...]] = {}
@@ -59,6 +67,8 @@ class Columns:
         self.numbers: dict[str, int] = {}
         """Request id -> its number in order of first add."""
         self._names: list[str] = []
+        self._added_in = array("I")
+        """By number of a request: the action of its first add."""
         self._last_of: dict[int, int] = {}
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
@@ -72,26 +82,44 @@ class Columns:
     def __len__(self) -> int:
         return len(self.counts) - 1
 
-    def fork(self) -> Columns:
-        """An independent copy."""
+    def fork(self, at: int | None = None) -> Columns:
+        """An independent copy, of the first `at` actions."""
+        at = len(self) if at is None else at
+        rows = bisect_left(self._columns["action"], at)
+        requests = bisect_left(self._added_in, at)
         twin = object.__new__(Columns)
-        twin.counts, twin.steps, twin.last_call = self.counts[:], self.steps[:], self.last_call[:]
-        twin.changed = self.changed[:]
-        twin.notable, twin.numbers, twin._names = self.notable.copy(), self.numbers.copy(), self._names[:]
-        twin._last_of, twin._keys, twin._whys = self._last_of.copy(), self._keys.copy(), self._whys.copy()
-        twin._columns = {name: column[:] for name, column in self._columns.items()}
-        twin._kind, twin._earlier = self._kind[:], self._earlier[:]
+        twin.counts, twin.steps, twin.last_call = self.counts[: at + 1], self.steps[: at + 1], self.last_call[: at + 1]
+        twin.waiting, twin.running = self.waiting[: at + 1], self.running[: at + 1]
+        twin.scheduled, twin.changed = self.scheduled[: at + 1], self.changed[: at + 1]
+        twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
+        twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
+        twin.numbers = {name: number for number, name in enumerate(twin._names)}
+        twin._columns = {name: column[:rows] for name, column in self._columns.items()}
+        twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
+        twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
+        twin._whys = {row: why for row, why in self._whys.items() if row < rows}
+        twin._last_of = {block: row for block, last in self._last_of.items() if (row := self._before(last, rows)) >= 0}
         return twin
 
-    def absorb(self, applied: Applied, now: BlockCounts) -> None:
-        """Fold in the next action."""
+    def _before(self, row: int, rows: int) -> int:
+        """The latest row of the same block among the first `rows`; -1 if there is none."""
+        while row >= rows:
+            row = self._earlier[row]
+        return row
+
+    def absorb(self, applied: Applied, now: BlockCounts, queues: tuple[int, int]) -> None:
+        """Fold in the next action; `queues`: how many wait and how many run after it."""
         outcome, trace = applied.outcome, applied.trace
         assert outcome.index == len(self), (outcome.index, len(self))
         if isinstance(outcome.action, AddRequest) and outcome.action.id not in self.numbers:
             self.numbers[outcome.action.id] = len(self.numbers)
             self._names.append(outcome.action.id)
+            self._added_in.append(outcome.index)
         self.counts.append(now)
         self.steps.append(self.steps[-1] + isinstance(outcome.action, Step))
+        self.waiting.append(queues[0])
+        self.running.append(queues[1])
+        self.scheduled.append(sum(outcome.output.num_scheduled_tokens.values()) if outcome.output else 0)
         self.changed.append(len(applied.changed_blocks))
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
@@ -101,7 +129,10 @@ class Columns:
 
     def _remember(self, action: int, event: BlockEvent) -> None:
         row, columns = len(self._kind), self._columns
-        self._kind.append(WHAT.index(event.what) * len(WHY) + WHY.index(event.why if event.why in WHY else ""))
+        code = CODES.get((event.what, event.why))
+        if code is None:
+            code, self._whys[row] = CODES[event.what, ""], event.why
+        self._kind.append(code)
         columns["action"].append(action)
         columns["block"].append(event.block)
         columns["request"].append(NONE if event.request is None else self.numbers[event.request])
@@ -109,12 +140,35 @@ class Columns:
         columns["before"].append(event.ref_before)
         columns["after"].append(event.ref_after)
         columns["place"].append(NONE if event.place is None else event.place)
-        if event.why not in WHY:
-            self._whys[row] = event.why
         self._earlier.append(self._last_of.get(event.block, NONE))
         self._last_of[event.block] = row
         if event.keys:
             self._keys[row] = event.keys
+
+    def events(self, action: int) -> list[BlockEvent]:
+        """What an action did to which block, in order."""
+        return [self._event(row) for row in self._rows(action)]
+
+    def does_the_same(self, other: Columns, action: int) -> bool:
+        """Whether an action did the same to every block, request and queue in both branches."""
+        now = action + 1
+        if (self.waiting[now], self.running[now], self.scheduled[now]) != (
+            other.waiting[now],
+            other.running[now],
+            other.scheduled[now],
+        ) or self.notable.get(action) != other.notable.get(action):
+            return False
+        mine, theirs = self._rows(action), other._rows(action)
+        if self._kind[mine.start : mine.stop] != other._kind[theirs.start : theirs.stop]:
+            return False
+        return all(
+            self._columns[name][mine.start : mine.stop] == other._columns[name][theirs.start : theirs.stop]
+            for name in ("block", "request", "group", "after")
+        )
+
+    def _rows(self, action: int) -> range:
+        column = self._columns["action"]
+        return range(bisect_left(column, action), bisect_left(column, action + 1))
 
     def life(self, block: int, until: int) -> Iterator[tuple[int, BlockEvent]]:
         """What happened to a block in the first `until` actions, latest first, each with its action."""

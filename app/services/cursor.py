@@ -85,16 +85,25 @@ class Cursor:
         return BlockCounts(pool.num_blocks - 1 - free, self._cached_free, free - self._cached_free)
 
     @property
+    def queues(self) -> tuple[int, int]:
+        """How many requests wait, those that wait for a load too, and how many run."""
+        scheduler = self.simulation.scheduler
+        return len(scheduler.waiting) + len(scheduler.loads.holding), len(scheduler.running)
+
+    @property
     def is_loading(self) -> bool:
-        """Whether a load from a connector is under way: then even a step that shows nothing brings it on."""
-        connector = self.simulation.connector
-        return connector is not None and bool(connector.loading)
+        """Whether a load from a connector goes on, or has come and is not taken up: the next step brings it on."""
+        simulation = self.simulation
+        return simulation.connector is not None and bool(
+            simulation.connector.loading or simulation.scheduler.loads.arrived
+        )
 
     @property
     def weight(self) -> int:
-        """About how many bytes it takes."""
-        tokens = sum(request.num_tokens for request in self.simulation.scheduler.requests.values())
-        return 100_000 + 60 * self.simulation.config.num_blocks + 40 * tokens + 300 * len(self.tree)
+        """About how many bytes it takes of its own: columns over the pool, tables, keys, what was lost."""
+        history = self.simulation.history
+        entries = 2 * len(self.tree) + len(history.holders) + len(history.losses)
+        return 50_000 + 50 * self.simulation.config.num_blocks + 55 * entries + 100 * len(self.simulation.scripts)
 
     def fork(self) -> Cursor:
         """An independent copy. O(pool)."""

@@ -6,7 +6,6 @@
     ├── UnknownSessionError      404
     ├── NotOwnerError            403  whoever lacks the secret looks only
     ├── StaleMomentError               409  an unknown branch, an `at` that isn't there
-    ├── WouldBranchError         409  acting before the end; there are no branches yet
     ├── BadValueError            422  a field or a parameter; `where` names it
     └── UnavailableError         503  nothing can be stored now
 """
@@ -43,12 +42,6 @@ class StaleMomentError(ServiceError):
     """The branch or the moment isn't there."""
 
     status, code = 409, "stale"
-
-
-class WouldBranchError(ServiceError):
-    """Acting here would make a branch."""
-
-    status, code = 409, "would_branch"
 
 
 class BadValueError(ServiceError):

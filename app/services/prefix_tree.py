@@ -34,7 +34,7 @@ class PrefixTree:
         self.chains: dict[int, Chain] = {}
         self.changed: set[int] = set()
         self.gone: set[int] = set()
-        self._chain_of: dict[Key, Chain] = {}
+        self._chain_of: dict[Key, int] = {}
         self._orphans: dict[Key, dict[int, Chain]] = {}
         self._next_id = 0
 
@@ -43,12 +43,13 @@ class PrefixTree:
 
     def chain_of(self, key: Key) -> Chain | None:
         """The chain that a key is in; None when it is not cached."""
-        return self._chain_of.get(key)
+        chain_id = self._chain_of.get(key)
+        return None if chain_id is None else self.chains[chain_id]
 
     def fork(self) -> PrefixTree:
-        """An independent copy. O(keys)."""
+        """An independent copy. O(keys), by whole lists."""
         twin = PrefixTree()
-        twin._next_id = self._next_id
+        twin._next_id, twin.changed, twin.gone = self._next_id, self.changed.copy(), self.gone.copy()
         for chain in self.chains.values():
             twin.chains[chain.id] = Chain(chain.id, chain.keys[:])
         for chain in self.chains.values():
@@ -56,8 +57,7 @@ class PrefixTree:
             copy.parent = twin.chains[chain.parent.id] if chain.parent else None
             copy.children = {child: twin.chains[child] for child in chain.children}
             copy.waits_for = chain.waits_for
-            for key in copy.keys:
-                twin._chain_of[key] = copy
+        twin._chain_of = self._chain_of.copy()
         for key, orphans in self._orphans.items():
             twin._orphans[key] = {chain_id: twin.chains[chain_id] for chain_id in orphans}
         return twin
@@ -90,7 +90,7 @@ class PrefixTree:
     # ---- one key
 
     def _add(self, key: Key, parent: Key | None) -> None:
-        above = self._chain_of.get(parent) if parent is not None else None
+        above = self.chain_of(parent) if parent is not None else None
         if above is not None:
             assert parent is not None
             self._split_behind(above, parent)
@@ -100,14 +100,14 @@ class PrefixTree:
         else:
             chain = self._new([key])
             self._hang(chain, above, parent)
-        self._chain_of[key] = chain
+        self._chain_of[key] = chain.id
         self.changed.add(chain.id)
         for orphan in list(self._orphans.get(key, {}).values()):
             self._hang(orphan, chain, key)
         self._merge(chain)
 
     def _remove(self, key: Key) -> None:
-        chain = self._chain_of[key]
+        chain = self.chains[self._chain_of[key]]
         self._split_behind(chain, key)
         del self._chain_of[key]
         for child in list(chain.children.values()):
@@ -160,7 +160,7 @@ class PrefixTree:
         tail = self._new(chain.keys[place:])
         del chain.keys[place:]
         for moved in tail.keys:
-            self._chain_of[moved] = tail
+            self._chain_of[moved] = tail.id
         for child in list(chain.children.values()):
             self._hang(child, tail, None)
         self._hang(tail, chain, None)
@@ -174,7 +174,7 @@ class PrefixTree:
         self._unhang(child)
         chain.keys.extend(child.keys)
         for moved in child.keys:
-            self._chain_of[moved] = chain
+            self._chain_of[moved] = chain.id
         for grandchild in list(child.children.values()):
             self._hang(grandchild, chain, None)
         del self.chains[child.id]

@@ -1,4 +1,7 @@
-"""One session in memory: a branch's actions, where its engine stands, and a few moments kept to start replays from."""
+"""A session in memory: its branches, and of each that was looked at where its engine stands.
+
+A few moments of a branch are kept to start replays from. A branch that leaves another shares those up to there.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +18,43 @@ from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
 
 MAIN: Final = "main"
-"""The only branch for now."""
+"""The branch that every session has at first."""
 
 SLICE_SECONDS: Final = 0.05
 FIRST_INTERVAL: Final = 64
-MOST_CHECKPOINTS: Final = 32
-CHECKPOINT_SECONDS: Final = 0.1
-CHECKPOINT_BYTES: Final = 48_000_000
+MOST_CHECKPOINTS: Final = 256
+CHECKPOINT_SECONDS: Final = 0.03
+CHECKPOINT_SHARE: Final = 8
+"""A checkpoint is worth it behind actions that took so many times as long as making it."""
+CHECKPOINT_BYTES: Final = 192_000_000
 MOST_VIEWS: Final = 3
+MOST_BRANCHES: Final = 1_000
+MOST_LOADED: Final = 12
+"""Branches of one session that are kept in memory; the others cost a replay."""
 
 
 class Branch:
     """A config and its actions, with the engine at the end (`head`) and at moments that were looked at.
 
     Checkpoints lie at the multiples of an interval, and behind actions that took long; when there are too many, every
-    second one goes and the interval doubles. They are never moved, only forked. Views are moved forward.
+    second one goes and what lies between two of them doubles. They are never moved, only forked. Views move forward.
     """
 
     def __init__(self, config: EngineConfig, actions: Sequence[Action] = (), *, has_connector: bool = False) -> None:
-        """A branch that is replayed by `advance`; `has_connector`: also where no action asks for one yet."""
+        """A branch that is replayed by `advance`; `has_connector`: also where no action asks for one."""
         self.config = config
         self.actions = list(actions)
-        self.has_connector = has_connector or any(
-            isinstance(action, AddRequest) and action.carries_external for action in actions
-        )
+        self.has_connector = has_connector or carries_external(actions)
         self.head = self._start()
         """As far as the branch was replayed; at the end once everything was."""
         self.columns = Columns(self.head.counts)
         self.num_added = sum(isinstance(action, AddRequest) for action in actions)
+        self.most_checkpoints = MOST_CHECKPOINTS
         self._checkpoints: dict[int, Cursor] = {}
         self._interval = FIRST_INTERVAL
         self._views: list[Cursor] = []
         self._since = 0.0
+        self._cost = 0.0
 
     @property
     def end(self) -> int:
@@ -65,13 +73,24 @@ class Branch:
 
     def fork(self) -> Branch:
         """An independent copy, ready at its end."""
+        return self.fork_at(self.head)
+
+    def fork_at(self, cursor: Cursor) -> Branch:
+        """A branch that leaves this one where one of its cursors stands; what both have in common is shared."""
+        at = cursor.at
         twin = object.__new__(Branch)
-        twin.config, twin.actions, twin.num_added = self.config, self.actions[:], self.num_added
-        twin.has_connector = self.has_connector
-        twin.head, twin.columns = self.head.fork(), self.columns.fork()
-        twin._checkpoints, twin._interval, twin._views = self._checkpoints.copy(), self._interval, []
-        twin._since = self._since
+        twin.config, twin.actions, twin.has_connector = self.config, self.actions[:at], self.has_connector
+        twin.num_added = sum(isinstance(action, AddRequest) for action in twin.actions)
+        twin.head, twin.columns = cursor.fork(), self.columns.fork(at)
+        twin._checkpoints = {moment: kept for moment, kept in self._checkpoints.items() if moment <= at}
+        twin._interval, twin._views, twin._since, twin._cost = self._interval, [], 0.0, self._cost
+        twin.most_checkpoints = self.most_checkpoints
         return twin
+
+    def extend(self, actions: Sequence[Action]) -> None:
+        """Actions to be replayed behind those that are here; they were checked when they were recorded."""
+        self.actions.extend(actions)
+        self.num_added += sum(isinstance(action, AddRequest) for action in actions)
 
     def append(self, action: Action) -> None:
         """Execute one more action at the end.
@@ -116,20 +135,57 @@ class Branch:
 
     def _apply_to_head(self, action: Action) -> None:
         head, start = self.head, time.thread_time()
-        self.columns.absorb(head.apply(action), head.counts)
-        self._since += time.thread_time() - start
-        if head.at % self._interval == 0 or self._since > CHECKPOINT_SECONDS:
-            self._since = 0.0
+        self.columns.absorb(head.apply(action), head.counts, head.queues)
+        now = time.thread_time()
+        self._since += now - start
+        worth = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._cost) * self._interval / FIRST_INTERVAL
+        if (head.at % self._interval == 0 and self._since > worth / 16) or self._since > worth:
             self._checkpoints[head.at] = head.fork()
-            most = min(max(CHECKPOINT_BYTES // head.weight, 2), MOST_CHECKPOINTS)
+            self._since, self._cost = 0.0, time.thread_time() - now
+            most = min(max(CHECKPOINT_BYTES // head.weight, 2), self.most_checkpoints)
             while len(self._checkpoints) > most:
                 self._interval *= 2
                 self._checkpoints = dict(list(self._checkpoints.items())[1::2])
 
 
+def carries_external(actions: Sequence[Action]) -> bool:
+    """Whether an action gives the scenario a connector."""
+    return any(isinstance(action, AddRequest) and action.carries_external for action in actions)
+
+
+@dataclass(slots=True)
+class Node:
+    """A branch among the others: what is known of it before anybody looks at it."""
+
+    id: str
+    name: str
+    config: EngineConfig
+    parent: str | None = None
+    left_at: int = 0
+    """Where it left its parent."""
+    num_own: int = 0
+    """Actions behind `left_at`."""
+    has_connector: bool | None = None
+    """Whether it has inherited a connector; where it hasn't, as its actions say."""
+    has_own_config: bool = False
+    deleted: bool = False
+    """Kept for its id, and for the branches that left it."""
+    branch: Branch | None = None
+    """Once it is looked at."""
+    is_stored: bool = True
+
+    @property
+    def end(self) -> int:
+        """n: actions there are."""
+        return self.branch.end if self.branch is not None else self.left_at + self.num_own
+
+
 @dataclass(slots=True)
 class Session:
-    """A session that is loaded. `lock` is held by whoever reads or changes its branch."""
+    """A session that is loaded. `lock` is held by whoever reads or changes it.
+
+    While the lock is held, `branch` is the one that was chosen by the holder.
+    """
 
     id: str
     """ "" for the built-in scenario and for a session that is not stored yet."""
@@ -137,15 +193,69 @@ class Session:
     secret_sha256: bytes
     branch: Branch
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    """Every branch that ever was, in the order in which they were made."""
+    nodes_used: dict[str, None] = field(default_factory=dict)
+    """Branches that were chosen, the latest last."""
+    chosen: str = MAIN
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            self.nodes = {MAIN: Node(MAIN, MAIN, self.branch.config, branch=self.branch)}
+
+    @property
+    def node(self) -> Node:
+        """The chosen branch among the others."""
+        return self.nodes[self.chosen]
+
+    @property
+    def living(self) -> list[Node]:
+        """The branches that are not deleted."""
+        return [node for node in self.nodes.values() if not node.deleted]
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes."""
+        return sum(node.branch.weight for node in self.nodes.values() if node.branch is not None)
+
+    def choose(self, branch: str) -> None:
+        """Go over to a branch that is in memory."""
+        node = self.find(branch)
+        assert node.branch is not None, branch
+        self.chosen, self.branch = branch, node.branch
+
+    def replace(self, branch: Branch) -> None:
+        """Put another replay of the same actions in the place of the chosen branch."""
+        self.branch = self.node.branch = branch
+        self.node.has_connector = branch.has_connector
+
+    def drop(self, back_to: str) -> None:
+        """Take back the chosen branch, which is not stored yet, and choose another."""
+        del self.nodes[self.chosen]
+        self.nodes_used.pop(self.chosen, None)
+        self.choose(back_to)
+
+    def find(self, branch: str) -> Node:
+        """A branch by its id.
+
+        Raises:
+            StaleMomentError: there is none, or no more.
+        """
+        node = self.nodes.get(branch)
+        if node is None or node.deleted:
+            message = "There is no branch of this name here." if node is None else f"{node.name} was deleted."
+            raise StaleMomentError(message, "branch", "one of the branches of this session")
+        return node
 
     def check_place(self, branch: str, at: int) -> None:
-        """Refuse a branch or a moment that isn't there.
+        """Refuse a branch that isn't the chosen one, and a moment that isn't there.
 
         Raises:
             StaleMomentError: it isn't.
         """
-        if branch != MAIN:
-            raise StaleMomentError("There is no branch of this name here.", "branch", f"the branch {MAIN}")
+        self.find(branch)
+        if branch != self.chosen:
+            raise StaleMomentError("Another branch is open.", "branch", self.chosen)
         if at > self.branch.end:
             raise StaleMomentError(
                 f"There is no moment {at}: this branch has {self.branch.end} actions.",

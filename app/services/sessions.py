@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
-import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final, TypeVar
 
 from app.services import acting
-from app.services.acting import RunEnd
 from app.services.cursor import Cursor
-from app.services.errors import BadValueError, NotOwnerError, UnavailableError, UnknownSessionError
-from app.services.session import MAIN, SLICE_SECONDS, Branch, Session
+from app.services.errors import BadValueError, NotOwnerError, ServiceError, UnavailableError, UnknownSessionError
+from app.services.running import RunEnd
+from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Node, Session, carries_external
+from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
 from engine.actions import Action
@@ -30,7 +29,6 @@ from engine.scenario import Scenario, loads, parse_action
 
 T = TypeVar("T")
 WORKERS: Final = 4
-ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
 @dataclass(slots=True)
@@ -44,12 +42,15 @@ class _Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What came of acting: the session, the moment to look at, and the secret if the session is new."""
+    """What came of acting: the session with the branch to look at chosen, and the moment."""
 
     session: Session
     at: int
     secret: str | None = None
+    """If the session is new."""
     run: RunEnd | None = None
+    left: str | None = None
+    """The branch that was left, where this made another."""
     connector: str = ""
     """ "same" or "changed" where everything was replayed with a connector: what the present looks like then."""
 
@@ -58,8 +59,8 @@ class Sessions:
     """Everything that touches a session's branch runs in a few threads, in slices, and under the session's lock."""
 
     def __init__(self, settings: Settings, store: Store, builtin: Scenario) -> None:
-        self._settings = settings
-        self._store = store
+        self.settings = settings
+        self.store = store
         branch = Branch(builtin.config, builtin.actions)
         branch.advance(branch.head, branch.end, settings.replay_seconds)
         self.builtin = Session("", builtin.title, b"", branch)
@@ -82,14 +83,16 @@ class Sessions:
     # ---- opening
 
     @asynccontextmanager
-    async def opened(self, session_id: str) -> AsyncIterator[Session]:
-        """A session with its lock held; "" is the built-in one.
+    async def opened(self, session_id: str, branch: str = MAIN) -> AsyncIterator[Session]:
+        """A session with its lock held and a branch chosen; "" is the built-in one.
 
         Raises:
             UnknownSessionError: there is none of this id.
+            StaleMomentError: it has no such branch.
         """
         if not session_id:
             async with self.builtin.lock:
+                self.builtin.choose(branch)
                 yield self.builtin
             return
         slot = self._loaded.setdefault(session_id, _Loaded(Session(session_id, "", b"", _nothing())))
@@ -99,28 +102,72 @@ class Sessions:
             assert slot.session is not None
             async with slot.session.lock:
                 if not slot.weight:
-                    await self._load(slot.session)
+                    await self._load(slot.session, branch)
+                slot.weight = slot.weight or 1
+                await self.choose(slot.session, branch)
                 yield slot.session
-                slot.weight = slot.session.branch.weight
+                if slot.weight:
+                    slot.weight = slot.session.weight
         finally:
             slot.users -= 1
             if not slot.weight and not slot.users:
                 self._loaded.pop(session_id, None)
             self._unload()
 
-    async def _load(self, session: Session) -> None:
-        stored = await self.in_thread(lambda: self._store.load(session.id, MAIN))
+    async def _load(self, session: Session, branch: str) -> None:
+        stored = await self.in_thread(lambda: self.store.load(session.id, branch))
         if stored is None:
             raise UnknownSessionError("There is no session of this name.", "session")
-        session.branch = await self.in_thread(lambda: _read(stored))
+        session.nodes, session.nodes_used = nodes_of(stored), {}
         session.title, session.secret_sha256 = stored.title, stored.secret_sha256
+
+    async def choose(self, session: Session, branch: str) -> None:
+        """Go over to a branch; where it isn't in memory its actions are read, and a parent's replay is gone on with.
+
+        Raises:
+            StaleMomentError: there is none of this id.
+        """
+        node = session.find(branch)
+        if node.branch is None:
+            node.branch = await self._read(session, node)
+        session.nodes_used[branch] = session.nodes_used.pop(branch, None)
+        loaded = [name for name in session.nodes_used if session.nodes[name].branch is not None]
+        for name in loaded[:-MOST_LOADED]:
+            if session.nodes[name].is_stored:
+                session.nodes[name].branch = None
+        session.choose(branch)
+
+    async def _read(self, session: Session, node: Node) -> Branch:
+        """The actions of a branch, its own behind its parents'; a parent in memory lends its checkpoints."""
+        tails: list[list[Action]] = []
+        shared, line = node.end, [node]
+        while line[-1].branch is None:
+            one = line[-1]
+            texts = await self.in_thread(partial(self.store.actions, session.id, one.id))
+            tails.append(parse_actions(texts[: max(shared - one.left_at, 0)], one.left_at))
+            shared = min(shared, one.left_at)
+            if not shared:
+                break
+            assert one.parent is not None
+            line.append(session.nodes[one.parent])
+        above, own = line[-1].branch, [*chain(*reversed(tails))]
+        actions = [*(above.actions[:shared] if above else ()), *own]
+        has_connector = bool(node.has_connector) or carries_external(actions)
+        if above is None or above.head.at < shared or above.has_connector != has_connector:
+            return Branch(node.config, actions, has_connector=has_connector)
+        cursor = above.cursor_for(shared)
+        while cursor.at < shared:
+            await self.in_thread(partial(above.advance, cursor, shared))
+        branch = await self.in_thread(lambda: above.fork_at(cursor))
+        branch.extend(own)
+        return branch
 
     def _unload(self) -> None:
         """Let go of the longest idle ones while there are too many or they weigh too much."""
         idle = [session_id for session_id, slot in self._loaded.items() if not slot.users]
         weight = sum(slot.weight for slot in self._loaded.values())
         for session_id in idle:
-            if len(self._loaded) <= self._settings.sessions_loaded and weight <= self._settings.memory:
+            if len(self._loaded) <= self.settings.sessions_loaded and weight <= self.settings.memory:
                 return
             weight -= self._loaded.pop(session_id).weight
 
@@ -130,54 +177,69 @@ class Sessions:
         The first time all of the branch is replayed: what comes later is shown too, in the marks of the time line.
         """
         branch, spent = session.branch, 0.0
-        while branch.head.at < branch.end and spent < self._settings.replay_seconds:
+        while branch.head.at < branch.end and spent < self.settings.replay_seconds:
             spent += await self.in_thread(partial(branch.advance, branch.head, branch.end))
         cursor = branch.at_hand(at)
         if cursor is None:
             cursor = await self.in_thread(lambda: branch.cursor_for(at))
-        while cursor.at < at and spent < self._settings.replay_seconds:
+        while cursor.at < at and spent < self.settings.replay_seconds:
             spent += await self.in_thread(partial(branch.advance, cursor, at))
         return cursor
 
     # ---- acting
 
     @asynccontextmanager
-    async def acting_on(self, session_id: str, secret: str | None) -> AsyncIterator[Session]:
-        """A session to act on; from the built-in one a copy, which is stored by its first appended action.
+    async def acting_on(self, session_id: str, secret: str | None, branch: str = MAIN) -> AsyncIterator[Session]:
+        """A session to act on, with a branch chosen; from the built-in one a copy, stored by its first appended action.
 
         Raises:
             UnknownSessionError: there is none of this id.
             NotOwnerError: the secret is missing or wrong.
         """
-        async with self.opened(session_id) as session:
+        async with self.opened(session_id, branch) as session:
             if session_id:
-                given = hashlib.sha256((secret or "").encode()).digest()
-                if not hmac.compare_digest(given, session.secret_sha256):
+                if not owns(session, secret):
                     raise NotOwnerError("Only the owner can act; you can look.")
                 yield session
                 return
             copy = await self.in_thread(session.branch.fork)
         yield Session("", self.builtin.title, b"", copy)
 
-    async def act(self, session: Session, branch: str, at: int, action: Action) -> Acted:
-        """Move on or append, as the rules say.
+    async def act(self, session: Session, branch: str, at: int, action: Action, *, instead: bool = False) -> Acted:
+        """Move on, append or branch, as the rules say.
 
         Raises:
             ServiceError: it can't be done here, or by this one, or not stored.
             InputError: the action is wrong, or impossible now; nothing has changed.
         """
         session.check_place(branch, at)
-        if acting.moves(session.branch, at, action):
+        if acting.moves(session.branch, at, action, instead=instead):
             return Acted(session, at + 1)
-        await self._at_end(session)
+        left = branch if at < session.branch.end else None
+        if left:
+            if other := await self._same_from(session, at, action):
+                await self.choose(session, other)
+                return Acted(session, at + 1, left=left)
+            await self._leave(session, at)
+        try:
+            await self.at_end(session)
+            connector = await self._append(session, action)
+        except (InputError, ServiceError):
+            if left:
+                session.drop(left)
+            raise
+        secret = await self.keep(session, at)
+        return Acted(session, session.branch.end, secret, left=left, connector=connector)
+
+    async def _append(self, session: Session, action: Action) -> str:
+        """Execute one more action of the chosen branch; returns what a connector that it brought has changed."""
         grown, connector = session.branch, ""
-        await self.in_thread(partial(acting.check, grown, action, self._settings.limits))
+        await self.in_thread(partial(acting.check, grown, action, self.settings.limits))
         if acting.needs_connector(grown, action):
             grown, connector = await self._with_connector(grown)
         await self.in_thread(partial(grown.append, action))
-        session.branch = grown
-        secret = await self._keep(session, at)
-        return Acted(session, grown.end, secret, connector=connector)
+        session.replace(grown)
+        return connector
 
     async def _with_connector(self, branch: Branch) -> tuple[Branch, str]:
         """The same actions with a connector from the start, as any later load finds them; and what that changed."""
@@ -193,7 +255,7 @@ class Sessions:
     async def _replay(self, branch: Branch) -> None:
         spent = 0.0
         while branch.head.at < branch.end:
-            if spent > self._settings.replay_seconds:
+            if spent > self.settings.replay_seconds:
                 raise UnavailableError("Replaying these actions takes longer than one request may.", "actions")
             spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
 
@@ -204,66 +266,100 @@ class Sessions:
             InputError: one of the actions can't run on this config; nothing is stored.
             UnavailableError: it takes too long, or it can't be stored.
         """
-        limits = self._settings.limits
+        limits = self.settings.limits
         limits.check_config(config)
         await self.in_thread(lambda: acting.check_all(config, actions, limits))
         branch = await self.in_thread(lambda: Branch(config, actions))
         await self._replay(branch)
         session = Session("", title, b"", branch)
-        return Acted(session, branch.end, await self._keep(session, 0))
+        return Acted(session, branch.end, await self.keep(session, 0))
 
-    async def run(self, session: Session, branch: str, at: int) -> Acted:
-        """Go to the end, then append steps until a run ends.
+    async def _same_from(self, session: Session, at: int, action: Action) -> str | None:
+        """A branch that left the chosen one at `at` with this very action: a second click meant that one."""
+        if not session.id:
+            return None
+        others = await self.in_thread(lambda: self.store.first_actions(session.id, session.chosen, at))
+        return next((name for name, text in others if parse_action(loads(text)) == action), None)
+
+    async def _leave(self, session: Session, at: int) -> None:
+        """Make a branch that leaves the chosen one at `at`, and choose it; it is stored with its first action."""
+        cursor = await self.seek(session, at)
+        if cursor.at < at:
+            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        parent = session.node
+        branch = await self.in_thread(lambda: session.branch.fork_at(cursor))
+        self.add_node(session, Node("", "", parent.config, parent.id, at, branch=branch))
+
+    def add_node(self, session: Session, node: Node) -> None:
+        """Give a new branch an id and a name, and choose it.
 
         Raises:
-            ServiceError: as `act`.
+            BadValueError: there are too many.
         """
-        session.check_place(branch, at)
-        await self._at_end(session)
-        first, spent = session.branch.end, 0.0
-        end = RunEnd("", 0)
-        most = first + self._settings.steps_a_call
-        while not end.why and spent < self._settings.replay_seconds:
-            end = await self.in_thread(lambda: acting.run_slice(session.branch, self._settings.limits, most))
-            spent += SLICE_SECONDS
-        steps = session.branch.end - first
-        secret = await self._keep(session, first) if steps else None
-        return Acted(session, session.branch.end, secret, RunEnd(end.why or "time", steps))
+        if len(session.living) >= MOST_BRANCHES:
+            message = f"This session has {MOST_BRANCHES} branches, and Poolscope takes no more."
+            raise BadValueError(message, "branch", "to delete one that is not needed")
+        assert node.branch is not None
+        node.id = node.name = f"b{len(session.nodes) + 1}"
+        node.has_connector, node.is_stored = node.branch.has_connector, False
+        session.nodes[node.id] = node
+        session.nodes_used[node.id] = None
+        session.choose(node.id)
 
-    async def _at_end(self, session: Session) -> None:
+    async def at_end(self, session: Session) -> None:
+        """Have the whole chosen branch replayed.
+
+        Raises:
+            UnavailableError: it takes longer than one request may.
+        """
         cursor = await self.seek(session, session.branch.end)
         if cursor.at < session.branch.end:
             raise UnavailableError("This session is still being replayed.", "", "to try again")
 
-    async def _keep(self, session: Session, first: int) -> str | None:
-        """Store what was appended from `first` on; a new session is stored whole, and gets a secret."""
-        actions = [json.dumps(action.to_json()) for action in session.branch.actions[first if session.id else 0 :]]
+    async def keep(self, session: Session, first: int) -> str | None:
+        """Store what was appended to the chosen branch from `first` on, or all of a new branch.
+
+        A new session is stored whole, and gets a secret.
+
+        Raises:
+            UnavailableError: it can't be stored; the session will be loaded again as it was.
+        """
+        node, branch = session.node, session.branch
+        secret = None
         try:
-            if session.id:
-                await self.in_thread(lambda: self._store.append(session.id, MAIN, first, actions))
-                return None
-            return await self._create(session, actions)
+            if not session.id:
+                secret = await self._create(session)
+            if not node.is_stored:
+                row = branch_row(node)
+                number, own = list(session.nodes).index(node.id), texts_of(branch.actions[node.left_at :])
+                await self.in_thread(lambda: self.store.add_branch(session.id, number, row, own))
+                node.is_stored = True
+            elif secret is None:
+                texts = texts_of(branch.actions[first:])
+                await self.in_thread(lambda: self.store.append(session.id, node.id, first, texts))
         except (StoreError, StaleError) as error:
             self._forget(session)
             raise UnavailableError(
                 "The action could not be stored; nothing has changed.", "", "to try again"
             ) from error
+        return secret
 
-    async def _create(self, session: Session, actions: list[str]) -> str:
-        secret = secrets.token_urlsafe(32)
-        session_id = "".join(secrets.choice(ALPHABET) for _ in range(12))
-        sha256 = hashlib.sha256(secret.encode()).digest()
-        config = json.dumps(session.branch.config.to_json())
-        stored = StoredSession(session_id, sha256, session.title, config, tuple(actions))
-        await self.in_thread(lambda: self._store.create(stored, MAIN))
+    async def _create(self, session: Session) -> str:
+        """Store a new session with its branch main."""
+        main = session.nodes[MAIN]
+        assert main.branch is not None
+        session_id, secret, sha256 = new_identity()
+        actions = texts_of(main.branch.actions)
+        stored = StoredSession(session_id, sha256, session.title, json.dumps(main.config.to_json()), tuple(actions))
+        await self.in_thread(lambda: self.store.create(stored, MAIN))
         session.id, session.secret_sha256 = session_id, sha256
-        self._loaded[session_id] = _Loaded(session, 0, session.branch.weight)
+        self._loaded[session_id] = _Loaded(session, 0, session.weight)
         self._unload()
         return secret
 
     def _forget(self, session: Session) -> None:
         """What is in memory is ahead of what is stored: load it again next time."""
-        session.branch = _nothing()
+        session.branch, session.nodes, session.nodes_used = _nothing(), {}, {}
         if slot := self._loaded.get(session.id):
             slot.weight = 0
 
@@ -271,8 +367,3 @@ class Sessions:
 def _nothing() -> Branch:
     """A branch to be replaced when the session is loaded."""
     return Branch(EngineConfig(1, max_num_batched_tokens=128))
-
-
-def _read(stored: StoredSession) -> Branch:
-    config = EngineConfig.from_json(loads(stored.config))
-    return Branch(config, [parse_action(loads(text), f"actions[{k}]") for k, text in enumerate(stored.actions)])

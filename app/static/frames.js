@@ -101,8 +101,7 @@ function withSelection(query) {
 /** What was typed stays, unless the composer itself was sent. */
 function keepsComposer(ctx) {
   const form = document.querySelector("#composer form");
-  // A link in it, as the one to the end, leads elsewhere and sends nothing.
-  if (!form || (form.contains(ctx.sourceElement) && !ctx.sourceElement.closest("a"))) return false;
+  if (!form || form.contains(ctx.sourceElement)) return false;
   const typed = [...form.elements].some((field) => field.type !== "hidden" && field.value !== field.defaultValue);
   return (typed || form.contains(document.activeElement)) && !isNewSession(ctx);
 }

@@ -2,7 +2,23 @@
 
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
+const CHARACTERS = { "?": "help", r: "go-run", u: "go-until", p: "play", b: "go-branches" };
+
+/** Whether keys that are characters do anything; who dictates to the computer may switch them off. */
+function characterKeys() {
+  try { return localStorage.getItem("character-keys") !== "off"; } catch { return true; }
+}
+
+function watchSwitch() {
+  const box = document.getElementById("character-keys");
+  box.checked = characterKeys();
+  box.addEventListener("change", () => {
+    try { localStorage.setItem("character-keys", box.checked ? "on" : "off"); } catch { /* for this page only */ }
+  });
+}
+
 export function watchKeys(selection) {
+  watchSwitch();
   let busy = 0;
   let waiting = null;
   const press = (id) => {
@@ -27,7 +43,11 @@ export function watchKeys(selection) {
       if (selection.move(event.key)) event.preventDefault();
       return;
     }
-    if (event.key === "?") document.getElementById("keys").showModal();
+    if (CHARACTERS[event.key] && !event.repeat && characterKeys()) {
+      event.preventDefault();
+      document.getElementById(CHARACTERS[event.key])?.click();
+      return;
+    }
     const id = TIME[event.key];
     if (!id || ownsKey(event)) return;
     event.preventDefault();

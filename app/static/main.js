@@ -6,6 +6,8 @@ import { toggleTheme } from "./figures/theme.js";
 import { watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
 import { Selection } from "./selection.js";
+import { watchBranches } from "./branches.js";
+import { watchTime } from "./time.js";
 
 const model = new Model();
 const figures = new Figures(model);
@@ -48,6 +50,8 @@ await show(new Set(["pool", "queue", "tables", "hashes", "usage"]));
 watchPanels();
 watchFrames(model, show);
 watchKeys(selection);
+watchTime(model);
+watchBranches();
 selection.restore();
 // Tests and the panels issue's tools look at the same objects as the page.
 window.poolscope = { model, figures, selection };

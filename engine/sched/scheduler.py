@@ -188,12 +188,12 @@ class Scheduler:
             computed, known = request.num_computed_tokens, request.num_tokens
             comes_back = admitted.get(request_id)
             if comes_back is False:
-                prompt = request.all_token_ids[: request.num_prompt_tokens]
+                prompt = request.token_ids(0, request.num_prompt_tokens)
                 new.append(NewRequestData(request_id, prompt, self._table(request_id), computed))
             else:
                 blocks = self._table(request_id) if comes_back else new_blocks[request_id]
                 given = blocks if any(blocks) else None
-                token_ids = None if request_id in before else request.all_token_ids[:]
+                token_ids = None if request_id in before else request.all_token_ids
                 num_output = known - request.num_prompt_tokens
                 cached.append((request_id, comes_back is True, given, computed, num_output, token_ids))
             request.num_computed_tokens = computed = computed + tokens

@@ -11,7 +11,16 @@ from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
 
 
 def test_looking_stores_nothing(client: TestClient, settings: Settings) -> None:
-    for path in ("/", "/?at=15", "/frame?at=3&from=2", "/block/7?at=9", "/healthz", "/nothing", "/s/unknown"):
+    for path in (
+        "/",
+        "/?at=15",
+        "/frame?at=3&from=2",
+        "/block/7?at=9",
+        "/branches",
+        "/healthz",
+        "/nothing",
+        "/s/unknown",
+    ):
         client.get(path)
     assert Store(settings.data).count() == (0, 0)
 
@@ -61,14 +70,13 @@ def test_a_double_click_appends_once(client: TestClient) -> None:
     assert end_of(client, page) == 18
 
 
-def test_two_tabs_see_one_branch(client: TestClient) -> None:
+def test_a_second_tab_that_is_behind_makes_a_branch(client: TestClient) -> None:
     page = new_session(client)
     client.post(f"{page}/step", data={"at": "16"})
     behind = client.post(f"{page}/add", data={"at": "16", "id": "A", "tokens": "20", "max_tokens": "2"})
-    assert behind.status_code == 409
-    assert "You are looking at action 16 of 17. Acting here would make a branch" in text_of(behind)
-    assert 'value="20"' in behind.text
+    assert behind.headers["location"].endswith("?branch=b2&at=17&left=main")
     assert end_of(client, page) == 17
+    assert figures_of(client.get(f"{page}?branch=b2"))["requests"][-1] == "A"
 
 
 def test_moments_that_are_not_there(client: TestClient) -> None:

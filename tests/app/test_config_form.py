@@ -239,3 +239,18 @@ def test_a_pool_over_the_limit_of_the_server(settings: Settings) -> None:
         answer = client.post("/config", data=FIELDS)
         assert answer.status_code == 413
         assert "101 blocks are more than this program takes. Expected: at most 50." in text_of(answer)
+
+
+def test_the_form_of_a_branch_has_its_config_and_its_actions(client: TestClient) -> None:
+    page = new_session(client)
+    client.post(f"{page}/vary", data={"at": "16", "knob": "num_blocks", "value": "77"})
+    client.post(f"{page}/add", data={"branch": "b2", "at": "16", "id": "own", "tokens": "8", "max_tokens": "1"})
+    shown = client.get(f"{page}/config?branch=b2&at=17")
+    assert values_of(shown)["num_blocks"] == "77"
+    assert f'href="../{page.removeprefix("/s/")}?branch=b2&amp;at=17"' in shown.text
+    fields = {**values_of(shown), "keep": "on"}
+    made = client.post(f"{page}/config?branch=b2&at=17", data=fields)
+    assert made.headers["location"].endswith("?branch=main&at=17")
+    new = f"/s/{made.headers['location'].partition('?')[0].removeprefix('../')}"
+    assert "own" in text_of(client.get(new))
+    assert client.get(f"{page}/config?branch=b9").status_code == 409

@@ -15,6 +15,7 @@ from app.rendering.moment import Moment
 from app.rendering.requests import requests
 from app.rendering.words import plain
 from app.services import acting
+from app.services.running import Run, Until, run_slice
 from app.services.session import Branch, Session
 from app.settings import Settings
 from engine.actions import Abort, Action, AddRequest, External, Step
@@ -27,6 +28,7 @@ from tests.app.reading import HTMX, end_of, figures_of, new_session, tags_of, te
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 EXTERNAL = {"id": "X", "tokens": "40", "max_tokens": "2", "external_tokens": "32"}
+ASKS = {"Accept": "application/json"}
 NOTICE = "This scenario has a connector now."
 
 
@@ -99,6 +101,87 @@ def test_the_notice_says_when_the_present_has_changed(client: TestClient) -> Non
     answer = client.post(f"{page}/add", data={"at": "2", **EXTERNAL}, headers=HTMX)
     assert "The free queue lay in another order at times" in text_of(answer)
     assert [cell[0] for cell in figures_of(answer)["queue"]["head"]] == [6, 7, 8, 3, 2, 1, 5, 4]
+
+
+WITHOUT, WITH = [6, 7, 8, 5, 4, 3, 2, 1], [6, 7, 8, 3, 2, 1, 5, 4]
+
+
+def window_session(client: TestClient) -> str:
+    """`window_branch` as a session."""
+    config = {"num_blocks": 9, "block_size": 4, "groups": [{"kind": "sliding_window", "sliding_window": 6}]}
+    page = f"/s/{client.post('/config', json={'config': config}, headers=ASKS).json()['session']}"
+    client.post(f"{page}/add", data={"at": "0", "id": "a", "tokens": "20", "max_tokens": "1"})
+    client.post(f"{page}/step", data={"at": "1"})
+    return page
+
+
+def queue_of(client: TestClient, page: str, branch: str, at: int) -> list[int]:
+    return [cell[0] for cell in figures_of(client.get(f"{page}?branch={branch}&at={at}"))["queue"]["head"]]
+
+
+def test_a_branch_keeps_the_connector_that_it_inherited(client: TestClient, settings: Settings) -> None:
+    page = window_session(client)
+    client.post(f"{page}/add", data={"at": "2", **EXTERNAL})
+    plain_one = {"at": "2", "id": "b", "tokens": "4", "max_tokens": "1"}
+    made = client.post(f"{page}/add", data=plain_one, headers=ASKS).json()
+    assert made == {"session": made["session"], "branch": "b2", "at": 3, "end": 3}
+    assert queue_of(client, page, "b2", 2) == WITH
+    with browser(settings) as again:
+        assert queue_of(again, page, "b2", 2) == WITH
+    # Nor is it lost where its parent is gone.
+    client.post(f"{page}/delete", data={"branch": "main"})
+    with browser(settings) as again:
+        assert queue_of(again, page, "b2", 2) == WITH
+
+
+def test_a_connector_comes_to_one_branch_and_to_no_other(client: TestClient, settings: Settings) -> None:
+    page = window_session(client)
+    client.post(f"{page}/step", data={"at": "2"})
+    add = {"id": "b", "tokens": "4", "max_tokens": "1"}
+    client.post(f"{page}/add", data={"at": "2", **add})  # b2
+    client.post(f"{page}/add", data={"branch": "b2", "at": "2", **add, "id": "c"})  # b3
+    answer = client.post(f"{page}/add", data={"branch": "b2", "at": "3", **EXTERNAL}, headers=HTMX)
+    assert NOTICE in text_of(answer)
+    orders = {"main": WITHOUT, "b2": WITH, "b3": WITHOUT}
+    assert {branch: queue_of(client, page, branch, 2) for branch in orders} == orders
+    with browser(settings) as again:
+        # The children first, and then their parents: none lends the other what isn't alike.
+        assert {branch: queue_of(again, page, branch, 2) for branch in reversed(orders)} == dict(orders)
+    with browser(settings) as again:
+        assert {branch: queue_of(again, page, branch, 2) for branch in orders} == orders
+    client.post(f"{page}/add", data={"at": "3", **EXTERNAL})
+    with browser(settings) as again:
+        assert {branch: queue_of(again, page, branch, 2) for branch in orders} == {**orders, "main": WITH}
+
+
+def test_a_connector_that_comes_in_the_past_makes_a_branch_and_says_both(client: TestClient) -> None:
+    page = window_session(client)
+    client.post(f"{page}/step", data={"at": "2"})
+    answer = client.post(f"{page}/add", data={"at": "2", **EXTERNAL}, headers=HTMX)
+    assert "This is b2 now, a branch that leaves main after 2." in text_of(answer)
+    assert NOTICE in text_of(answer)
+    assert figures_of(answer)["from"] is None
+    assert queue_of(client, page, "main", 2) == WITHOUT
+    assert queue_of(client, page, "b2", 2) == WITH
+    # What the two have in common isn't alike.
+    compared = client.get(f"{page}/compare?a=main&b=b2&at=3")
+    assert compared.status_code == 200
+    # Without JavaScript the page says it.
+    again = client.post(f"{page}/add", data={"at": "1", **EXTERNAL})
+    assert again.headers["location"].endswith("?branch=b3&at=2&left=main&connector=same")
+    told = text_of(client.get(f"{page}?branch=b3&at=2&left=main&connector=same"))
+    assert "a branch that leaves main after 1" in told
+    assert NOTICE in told
+
+
+def test_a_refused_connector_takes_its_branch_back(client: TestClient) -> None:
+    page = window_session(client)
+    client.post(f"{page}/step", data={"at": "2"})
+    before = client.get(page).text
+    refused = client.post(f"{page}/add", data={"at": "1", **EXTERNAL, "id": "a"}, headers=ASKS)
+    assert refused.status_code == 422
+    assert client.get(page).text == before
+    assert client.get(f"{page}?branch=b2").status_code == 409
 
 
 def test_a_refused_action_leaves_the_branch_without_a_connector(client: TestClient) -> None:
@@ -182,12 +265,16 @@ def test_an_aborted_load_keeps_its_blocks_in_sight() -> None:
 
 def test_a_run_goes_on_while_a_load_is_under_way() -> None:
     branch = loading_branch(steps=20)
-    end = acting.run_slice(branch, Limits(), 1000)
-    assert (end.why, branch.head.simulation.scheduler.requests) == ("nothing_left", {})
+    run = Run(Until(), branch.end, branch.end, 1000)
+    while not run.why:
+        run_slice(branch, run, Limits())
+    assert (run.why, branch.head.simulation.scheduler.requests) == ("nothing_left", {})
     aborted = loading_branch(steps=20)
     aborted.append(Step())
     aborted.append(Abort("r"))
-    assert acting.run_slice(aborted, Limits(), 1000).why == "nothing_left"
+    run = Run(Until(), aborted.end, aborted.end, 1000)
+    run_slice(aborted, run, Limits())
+    assert run.why == "nothing_left"
 
 
 def test_a_load_at_once() -> None:

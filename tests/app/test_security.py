@@ -170,7 +170,7 @@ def test_errors_have_one_shape(client: TestClient) -> None:
         (client.get("/?at=99", headers=asks), 409, "stale"),
         (client.get("/?at=x", headers=asks), 422, "invalid"),
         (client.post(f"{page}/add", data={"at": "3"}, headers=asks), 422, "invalid"),
-        (client.post(f"{page}/reset", data={"at": "3"}, headers=asks), 409, "would_branch"),
+        (client.post(f"{page}/reset", data={"at": "30"}, headers=asks), 409, "stale"),
         (client.post("/s/unknown/step", headers=asks), 404, "unknown_session"),
     ]
     for answer, status, code in cases:

@@ -53,16 +53,48 @@ def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watch
     assert "/s/" not in view.page.url
 
 
-def test_the_past_leads_to_the_end_and_keeps_what_was_typed(view: Watched) -> None:
+def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> None:
     view.open("/?at=5", 5)
-    expect(view.page.locator("#add-send")).to_have_count(0)
+    expect(view.page.locator("#add-branches")).to_have_text("This makes a branch from action 5.")
+    add(view, "mine", "32")
+    view.wait(6)
+    expect(view.page.locator("#add-branches")).to_have_count(0)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6$"))
+    expect(view.page.locator("#requests")).to_contain_text("mine")
+    view.page.click("#notice >> text=Back to main")
+    view.wait(5)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=5$"))
+    expect(view.page.locator("#time-where b")).to_have_text("after 5 of 15")
+
+
+def test_abort_and_reset_in_the_past_make_branches_too(view: Watched) -> None:
+    view.open("/?at=5", 5)
+    view.page.click("#abort summary")
+    expect(view.page.locator("#abort-branches")).to_have_text("This makes a branch from action 5.")
+    gone = view.page.locator("#abort-id").input_value()
+    view.page.click("#abort-now")
+    view.wait(6)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6$"))
+    assert gone not in [table["id"] for table in view.model()["tables"]]
+    expect(view.page.locator("#abort-branches")).to_have_count(0)
+    view.page.click("#notice >> text=Back to main")
+    view.wait(5)
+    view.page.click("#reset-now")
+    view.wait(6)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b3&at=6$"))
+    expect(view.page.locator("#notice p")).to_contain_text("This is b3 now, a branch that leaves main after 5.")
+
+
+def test_what_is_typed_stays_on_the_way_to_the_end(view: Watched) -> None:
+    view.open("/?at=5", 5)
     view.page.fill("#add-id", "mine")
     view.page.fill("#add-tokens", "32")
-    view.page.click("#add-end")
-    view.wait(END)
+    view.click("#go-last", END)
+    expect(view.page.locator("#add-branches")).to_have_count(0)
     expect(view.page.locator("#add-id")).to_have_value("mine")
     view.page.click("#add-send")
     view.wait(END + 1)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=16$"))
     expect(view.page.locator("#requests")).to_contain_text("mine")
 
 

@@ -95,3 +95,19 @@ def test_a_fork_shares_nothing_that_changes() -> None:
     twin.spec_token_ids.append(1)
     assert (request.num_tokens, len(request.block_hashes), request.spec_token_ids) == (7, 1, [])
     assert (twin.num_tokens, len(twin.block_hashes)) == (8, 2)
+
+
+def test_forks_share_tokens_until_one_says_something_else() -> None:
+    request = Request("a", range(10, 13), 8, HASHER)
+    twin, third = request.fork(), request.fork()
+    request.append_output_token(50)
+    request.append_output_token(51)
+    twin.append_output_token(50)
+    third.append_output_token(60)
+    twin.append_output_token(70)
+    assert request.all_token_ids == [10, 11, 12, 50, 51]
+    assert twin.all_token_ids == [10, 11, 12, 50, 70]
+    assert third.all_token_ids == [10, 11, 12, 60]
+    assert (twin.token_ids(2, 5), third.fork().token_ids(0, 4)) == ([12, 50, 70], [10, 11, 12, 60])
+    for one in (request, twin, third):
+        assert one.block_hashes == Request("b", one.all_token_ids, 8, HASHER).block_hashes

@@ -1,0 +1,196 @@
+"""Branches as a whole: the list, names, deletion, what if; runs that are under way; a copy for somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse
+from starlette.responses import Response
+
+from app.contexts import RunContext
+from app.rendering.branches import branch_list
+from app.rendering.moment import Moment
+from app.rendering.notices import run_notice
+from app.rendering.transport import view
+from app.rendering.variants import KNOBS, varied
+from app.routes.acts import answer_acted
+from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
+from app.routes.cookies import give_secret, secret_of
+from app.routes.forms import read_fields
+from app.routes.pages import branch_of, frame_answer, is_owner, place_of
+from app.services.errors import BadValueError, ServiceError
+from app.services.running import RunEnd
+from app.services.session import MAIN, Session
+from app.services.sessions import Acted
+from engine.errors import InputError
+
+router = APIRouter()
+
+
+# ---- runs
+
+
+@router.get("/s/{session_id}/run")
+async def progress(request: Request, session_id: str) -> Response:
+    """How a run gets on; once it has ended, the frame of the end."""
+    parts, branch = parts_of(request), branch_of(request)
+    async with parts.sessions.opened(session_id, branch) as session:
+        under_way, ended = parts.runs.find(session_id, branch), parts.runs.ended(session_id, branch)
+        run = under_way.run.end if under_way else ended or RunEnd("steps", 0)
+        if wants_json(request):
+            told = {"steps": run.steps, "why": run.why, "end": session.branch.end}
+            return json_answer({"session": session_id, "branch": branch, **told})
+        start = whole_number(request.query_params.get("from"), "from", -1)
+        at = session.branch.end if under_way is None else min(max(start, 0), session.branch.end)
+        cursor = await parts.sessions.seek(session, at)
+
+        def render() -> Response:
+            moment = Moment.of(session, cursor)
+            notice = run_notice(moment, run, parts.settings.steps_a_call)
+            if under_way is None:
+                return frame_answer(request, session, cursor, at, start, notice)
+            return html(request, "run.html", RunContext(view(moment), notice))
+
+        return await parts.sessions.in_thread(render)
+
+
+@router.post("/s/{session_id}/stop")
+async def stop(request: Request, session_id: str) -> Response:
+    """Stop the run that is under way at the next whole step."""
+    parts, fields = parts_of(request), await read_fields(request)
+    branch = fields.get("branch", MAIN)
+    async with parts.sessions.acting_on(session_id, secret_of(request), branch):
+        pass
+    run = await parts.runs.stop(session_id, branch)
+    async with parts.sessions.opened(session_id, branch) as session:
+        ended = run.end if run else parts.runs.ended(session_id, branch) or RunEnd("stopped", 0)
+        at = whole_number(fields.get("at"), "at", session.branch.end)
+        return await answer_acted(request, Acted(session, session.branch.end, None, ended), at)
+
+
+# ---- the list of branches
+
+
+@router.get("/branches")
+async def builtin_branches(request: Request) -> Response:
+    """The branches of the built-in scenario: one, and what if."""
+    return await _list(request, "", 0)
+
+
+@router.get("/s/{session_id}/branches")
+async def session_branches(request: Request, session_id: str) -> Response:
+    """The branches of a session."""
+    return await _list(request, session_id, None)
+
+
+async def _list(request: Request, session_id: str, default: int | None) -> Response:
+    sessions = parts_of(request).sessions
+    async with sessions.opened(session_id, branch_of(request)) as session:
+        at = place_of(request, session, default)
+        return await _answer_list(request, session, at)
+
+
+async def _answer_list(request: Request, session: Session, at: int, error: str = "", status: int = 200) -> Response:
+    sessions = parts_of(request).sessions
+    cursor = await sessions.seek(session, at)
+    fragment = wants_frame(request)
+    context = branch_list(Moment.of(session, cursor), is_owner(request, session), error, whole_page=not fragment)
+    return html(request, "branches.html", context, status)
+
+
+@router.post("/s/{session_id}/rename")
+async def rename(request: Request, session_id: str) -> Response:
+    """Give the branch another name."""
+    return await _change(request, session_id, "rename")
+
+
+@router.post("/s/{session_id}/delete")
+async def delete(request: Request, session_id: str) -> Response:
+    """Delete the branch."""
+    return await _change(request, session_id, "delete")
+
+
+async def _change(request: Request, session_id: str, kind: str) -> Response:
+    parts, fields = parts_of(request), await read_fields(request)
+    branch = fields.get("branch", MAIN)
+    async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
+        at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
+        try:
+            if kind == "rename":
+                await parts.branching.rename(session, branch, fields.get("name", ""))
+            else:
+                await parts.sessions.choose(session, await parts.branching.delete(session, branch))
+                at = min(at, session.branch.end)
+        except BadValueError as error:
+            if wants_json(request):
+                raise
+            expected = f" Expected: {error.expected}." if error.expected else ""
+            return await _answer_list(request, session, at, f"{error.message}{expected}", error.status)
+        told = f"{session.node.name} it is." if kind == "rename" else f"Deleted. This is {session.node.name}."
+        return await answer_acted(request, Acted(session, at, left=branch), at, told)
+
+
+# ---- what if
+
+
+@router.post("/vary")
+async def vary_builtin(request: Request) -> Response:
+    """What if the built-in scenario ran on another config: a session of the reader's own."""
+    return await _vary(request, "")
+
+
+@router.post("/s/{session_id}/vary")
+async def vary_session(request: Request, session_id: str) -> Response:
+    """What if: the branch's actions from 0 on another config."""
+    return await _vary(request, session_id)
+
+
+async def _vary(request: Request, session_id: str) -> Response:
+    parts, fields = parts_of(request), await read_fields(request)
+    branch = fields.get("branch", MAIN)
+    async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
+        asked = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
+        try:
+            config, name = varied(session.branch.config, _knobs(fields))
+            done = await parts.branching.with_config(session, config, name)
+        except (InputError, BadValueError) as error:
+            if wants_json(request) or (isinstance(error, ServiceError) and error.status == 503):
+                raise
+            knob = error.where.rpartition(".")[2]
+            text = f"{KNOBS.get(knob, knob)}: {error.message.rstrip('.')}. Expected: {error.expected}."
+            return await _answer_list(request, session, asked, text, 422)
+        at = min(asked, done.at)
+        told = f"What if: {session.node.name}, with the same actions from the start."
+        if done.problem:
+            told = f"{told} It ends after {done.at} of {done.wanted}. {done.problem}"
+        return await answer_acted(request, Acted(session, at, done.secret, left=branch), at, told)
+
+
+def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is turned: one knob of a form, or the options that a program sent."""
+    if "knob" in fields:
+        return {str(fields["knob"]): fields.get("value", "")}
+    return {name: value for name, value in fields.items() if name not in ("branch", "at")}
+
+
+# ---- a copy
+
+
+@router.post("/s/{session_id}/fork")
+async def fork(request: Request, session_id: str) -> Response:
+    """A copy of the session for whoever asks; he needs no secret, and gets one."""
+    parts, fields = parts_of(request), await read_fields(request)
+    branch = fields.get("branch", MAIN)
+    async with parts.sessions.opened(session_id, branch) as session:
+        at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
+        new, secret = await parts.branching.copy(session)
+        end = session.branch.end
+    answer: Response
+    if wants_json(request):
+        answer = json_answer({"session": new, "branch": branch, "at": at, "end": end})
+    else:
+        answer = RedirectResponse(f"../{new}?branch={branch}&at={at}", 303)
+    give_secret(request, answer, new, secret)
+    return answer

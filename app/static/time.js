@@ -1,0 +1,129 @@
+// The scrubber and autoplay. The range stays in the page while frames come and go, so that it can be dragged.
+
+const KEPT = ["time-buttons", "time-stops", "time-where"]; // what a frame changes inside of these
+const FAST = 4; // steps a second: above it nothing moves on the page
+
+export function watchTime(model) {
+  const time = new Time(model);
+  document.addEventListener("htmx:before:swap", ({ detail }) => time.keep(detail.tasks));
+  document.addEventListener("htmx:before:request", ({ detail }) => {
+    if (detail.ctx && time.quick) detail.ctx.quick = true;
+  });
+  document.addEventListener("htmx:after:swap", () => time.shown());
+  const line = document.getElementById("transport");
+  line.addEventListener("input", ({ target }) => { if (target.id === "scrub") time.scrub(Number(target.value)); });
+  line.addEventListener("change", ({ target }) => { if (target.id === "scrub") time.scrub(Number(target.value)); });
+  line.addEventListener("pointermove", (event) => time.point(event));
+  line.addEventListener("pointerleave", () => time.point(null));
+  line.addEventListener("click", ({ target }) => { if (target.id === "play") time.toggle(); });
+  document.addEventListener("click", ({ target }) => {
+    const menu = document.getElementById("time-until");
+    if (menu.open && (!menu.contains(target) || target.id === "until-run" || target.id === "step-instead")) menu.open = false;
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") document.getElementById("time-until").open = false;
+  });
+}
+
+class Time {
+  constructor(model) {
+    this.model = model;
+    this.wanted = null; // where the scrubber was pulled to
+    this.asking = false;
+    this.timer = null;
+  }
+
+  get place() { return document.getElementById("time-buttons").dataset; }
+
+  get speed() { return Number(document.getElementById("play-speed").value); }
+
+  get quick() { return this.wanted !== null || (this.timer !== null && this.speed > FAST); }
+
+  /** Split the transport's part of a frame: its pieces change, the range and the menu stay. */
+  keep(tasks) {
+    const at = tasks.findIndex((task) => task.target?.id === "transport");
+    if (at < 0) return;
+    const { fragment, swapSpec, sourceElement, type } = tasks[at];
+    const old = document.getElementById("scrub");
+    const fresh = fragment.querySelector("#scrub");
+    if (!old || !fresh || fragment.querySelector("#time-buttons").dataset.base !== this.place.base) return;
+    const pieces = KEPT.map((id) => {
+      const target = document.getElementById(id);
+      const piece = fragment.querySelector(`#${id}`);
+      for (const { name, value } of piece.attributes) target.setAttribute(name, value);
+      const inner = document.createDocumentFragment();
+      inner.append(...piece.childNodes);
+      return { type, fragment: inner, target, swapSpec, sourceElement };
+    });
+    for (const { name, value } of fresh.attributes) if (name !== "value") old.setAttribute(name, value);
+    if (this.wanted === null) old.value = fresh.getAttribute("value");
+    const values = fragment.querySelectorAll("#time-until .moment input");
+    document.querySelectorAll("#time-until .moment input").forEach((input, i) => { input.value = values[i].value; });
+    tasks.splice(at, 1, ...pieces);
+  }
+
+  /** Go where the scrubber is; while one frame is on its way only the latest place is remembered. */
+  async scrub(at) {
+    this.wanted = at;
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      while (this.wanted !== null && this.wanted !== this.model.at) {
+        const { base, branch } = this.place;
+        const to = this.wanted;
+        await window.htmx.ajax("GET", `${base}frame?branch=${branch}&at=${to}&from=${this.model.at}`, { target: "#transport", swap: "none" });
+        if (this.wanted === to) break;
+      }
+    } finally {
+      this.asking = false;
+      this.wanted = null;
+    }
+  }
+
+  /** The stop under the pointer shows its words: the range lies over it. */
+  point(event) {
+    document.querySelector("#time-stops .pointed")?.classList.remove("pointed");
+    if (event?.target.id !== "scrub" || event.target.dataset.folded === "yes") return;
+    const box = event.target.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - box.left - 8) / (box.width - 16)));
+    const at = Math.round(share * Number(event.target.max));
+    document.getElementById(`stop-${at}`)?.parentElement.classList.add("pointed");
+  }
+
+  toggle() {
+    if (this.timer !== null) this.pause();
+    else {
+      this.timer = setTimeout(() => this.tick());
+      this.#press(true);
+    }
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.#press(false);
+  }
+
+  #press(on) {
+    const button = document.getElementById("play");
+    button.setAttribute("aria-pressed", String(on));
+    button.textContent = on ? "Pause" : "Play";
+  }
+
+  /** One step over what is recorded; at the end it pauses. */
+  tick() {
+    const { at, end } = this.place;
+    if (Number(at) >= Number(end)) this.pause();
+    else {
+      this.playing = true;
+      document.getElementById("go-step").click();
+    }
+  }
+
+  /** A frame is in: the next step of a play waits its time from here. */
+  shown() {
+    if (this.timer === null) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.tick(), this.speed >= 20 ? 0 : 1000 / this.speed);
+  }
+}

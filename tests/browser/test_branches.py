@@ -1,0 +1,134 @@
+"""Branches on the page: made, named, switched, deleted, compared, forked; what if."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.watched import Watched
+
+pytestmark = pytest.mark.browser
+
+END = 15
+
+
+def branch(view: Watched) -> None:
+    """A branch that leaves main after 5, with a request of its own."""
+    view.open("/?at=5", 5)
+    view.page.fill("#add-id", "mine")
+    view.page.fill("#add-tokens", "32")
+    view.page.click("#add-send")
+    view.wait(6)
+
+
+def open_list(view: Watched) -> None:
+    view.page.click("#go-branches")
+    expect(view.page.locator(".branch-list")).to_be_visible()
+
+
+def test_named_switched_deleted(view: Watched) -> None:
+    branch(view)
+    open_list(view)
+    view.page.fill("#branch-name", "with mine <b>")
+    view.page.click("text=Rename")
+    expect(view.page.locator("#go-branches")).to_have_text("with mine <b>")
+    expect(view.page.locator(".branch-list")).to_have_count(0)
+    open_list(view)
+    view.page.click(".branch-list >> text=main")
+    expect(view.page.locator("#time-where b")).to_have_text("after 6 of 15")
+    expect(view.page).to_have_url(re.compile(r"\?branch=main&at=6$"))
+    expect(view.page.locator("#requests")).not_to_contain_text("mine")
+    open_list(view)
+    view.page.fill("#branch-name", "with mine <b>")
+    view.allowed.append("422")
+    view.page.click("text=Rename")
+    expect(view.page.locator(".branches .error")).to_contain_text("Another branch has this name.")
+    view.page.click("#branch-delete")
+    expect(view.page.locator("#go-branches")).to_have_text("with mine <b>")
+    expect(view.page.locator("#requests")).to_contain_text("mine")
+    view.page.reload()
+    view.wait(6)
+    expect(view.page.locator("#requests")).to_contain_text("mine")
+
+
+def test_a_click_on_the_builtin_page_asks_what_if(view: Watched) -> None:
+    view.open(f"/?at={END}", END)
+    open_list(view)
+    view.page.fill("#vary-watermark", "0.5")
+    view.page.click("li:has(#vary-watermark) button")
+    expect(view.page.locator("#notice")).to_contain_text("What if: watermark 0.5")
+    expect(view.page.locator("#call")).to_contain_text("and 50 must stay behind")
+    view.page.click("#notice >> text=Compare")
+    view.wait(END)
+    expect(view.page.locator("#parting")).to_have_text(
+        "They first differ after action 6, step 3: R is refused in watermark 0.5, and not in the other."
+    )
+    view.click("#go-parting", 6)
+    expect(view.page).to_have_url(re.compile(r"compare\?a=main&b=b2&at=6$"))
+    schedule = view.page.locator("tr", has_text="Schedule")
+    expect(schedule.locator(".other")).to_have_text(re.compile("R 100 tokens"))
+    view.press("ArrowLeft", 5)
+    expect(view.page.locator("tr.differs")).to_have_count(0)
+    view.click("#go-next", 6)
+    kinds = view.page.evaluate("document.querySelector('#series-plot')._fullData.map(t => t.type)")
+    assert kinds == ["scatter"] * 6
+    view.press("End", END)
+    view.page.click(".sides thead th:last-child a")
+    view.wait(END)
+    expect(view.page.locator("#go-branches")).to_have_text("watermark 0.5")
+
+
+def test_an_impossible_value_is_told_in_the_list(view: Watched) -> None:
+    view.allowed.append("422")
+    view.open("/?at=3", 3)
+    open_list(view)
+    view.page.fill("#vary-watermark", "7")
+    view.page.click("li:has(#vary-watermark) button")
+    expect(view.page.locator(".branches .error")).to_contain_text("watermark")
+    assert "/s/" not in view.page.url
+
+
+def test_a_stranger_forks_a_copy_and_acts_on_it(browser: Browser, view: Watched) -> None:
+    branch(view)
+    context = browser.new_context(base_url=view.site, viewport={"width": 390, "height": 844})
+    other = Watched(context.new_page(), view.site)
+    other.open(view.page.url, 6)
+    open_list(other)
+    other.page.click("#branch-fork")
+    other.wait(6)
+    assert other.page.url.partition("?")[0] != view.page.url.partition("?")[0]
+    expect(other.page.locator(".badge")).to_have_count(0)
+    other.click("#go-step", 7)
+    other.check()
+    context.close()
+
+
+def test_branches_without_javascript(browser: Browser, site: str) -> None:
+    context = browser.new_context(base_url=site, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/?at=5")
+    page.fill("#add-tokens", "20")
+    page.click("#add-send")
+    expect(page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6&left=main$"))
+    expect(page.locator("#notice")).to_contain_text("leaves main after 5")
+    page.click("#go-branches")
+    page.fill("#branch-name", "plain")
+    page.click("text=Rename")
+    expect(page.locator("#go-branches")).to_have_text("plain")
+    page.click("#go-branches")
+    page.fill("#vary-watermark", "7")
+    page.click("li:has(#vary-watermark) button")
+    expect(page.locator(".error")).to_contain_text("watermark")
+    page.click("text=Back to the workspace")
+    page.click("#go-branches")
+    page.click("text=compare")
+    expect(page.locator("#parting")).to_contain_text("They part after 5 actions: plain goes on with")
+    page.click("#go-back")
+    expect(page.locator("tr.differs")).to_have_count(0)
+    page.click("thead >> text=main")
+    expect(page.locator("#time-where b")).to_have_text("after 5 of 15")
+    page.click("#go-until")
+    page.select_option("#until-what", "finish")
+    page.click("#until-run")
+    expect(page.locator("#notice")).to_contain_text("finished.")
+    context.close()

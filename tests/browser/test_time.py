@@ -1,0 +1,197 @@
+"""Time on the page: scrubbing, running until, stopping, playing, keys."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, expect
+
+from app.main import create_app
+from app.settings import Settings
+from tests.browser.watched import Watched
+
+pytestmark = pytest.mark.browser
+
+END = 15
+
+
+def where(view: Watched) -> str:
+    return view.page.locator("#time-where b").inner_text()
+
+
+def test_scrubbing_by_hand_goes_where_the_hand_goes(view: Watched) -> None:
+    view.open("/", 0)
+    box = view.page.locator("#scrub").bounding_box()
+    assert box
+    middle = box["y"] + box["height"] / 2
+    mouse = view.page.mouse
+    mouse.move(box["x"] + 8, middle)
+    mouse.down()
+    for share in (0.2, 0.5, 0.8):
+        mouse.move(box["x"] + 8 + share * (box["width"] - 16), middle)
+    view.wait(12)
+    assert where(view) == "after 12 of 15"
+    mouse.move(box["x"] + 8 + 0.4 * (box["width"] - 16), middle)
+    mouse.up()
+    view.wait(6)
+    expect(view.page).to_have_url(re.compile(r"\?branch=main&at=6$"))
+    expect(view.page.locator("#scrub")).to_have_value("6")
+    scrubbed = view.model()
+    view.open("/?at=6", 6)
+    assert view.model() == scrubbed
+
+
+def test_the_range_is_a_slider_for_keys_too(view: Watched) -> None:
+    view.open("/", 0)
+    view.page.focus("#scrub")
+    view.press("ArrowRight", 1)
+    view.press("ArrowRight", 2)
+    view.press("End", END)
+    view.press("ArrowLeft", END - 1)
+    expect(view.page.locator("#scrub")).to_be_focused()
+    expect(view.page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("after 14 of 15: "))
+
+
+def test_pointing_at_a_stop_tells_what_it_is(view: Watched) -> None:
+    view.open("/", 0)
+    box = view.page.locator("#scrub").bounding_box()
+    assert box
+    view.page.mouse.move(box["x"] + 8 + 2 / END * (box["width"] - 16), box["y"] + 12)
+    expect(view.page.locator(".stop.pointed .under")).to_be_visible()
+    expect(view.page.locator(".stop.pointed a")).to_have_id("stop-2")
+
+
+def test_run_until_over_what_is_recorded_and_behind_it(view: Watched) -> None:
+    view.open("/", 0)
+    view.page.click("#go-until")
+    view.page.select_option("#until-what", "refuse")
+    view.page.click("#until-run")
+    view.moved(0)
+    expect(view.page.locator("#notice")).to_contain_text("allocate_slots returned None for")
+    assert "/s/" not in view.page.url
+    expect(view.page.locator("#time-until")).not_to_have_attribute("open", "")
+    at = view.model()["at"]
+    view.page.click("#go-until")
+    view.page.select_option("#until-what", "count")
+    view.page.fill("#until-steps", "20")
+    view.page.click("#until-run")
+    view.moved(at)
+    expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main"))
+    expect(view.page.locator("#notice")).to_contain_text(re.compile("as many as were asked for|No request is left"))
+
+
+def test_what_is_no_number_of_steps_is_told(view: Watched) -> None:
+    view.allowed.append("422")
+    view.open("/", 0)
+    view.page.click("#go-until")
+    view.page.select_option("#until-what", "count")
+    view.page.fill("#until-steps", "many")
+    view.page.click("#until-run")
+    expect(view.page.locator("#notice .error")).to_contain_text("not a whole number")
+
+
+def test_step_here_instead_makes_a_branch(view: Watched) -> None:
+    view.open("/", 0)
+    view.page.click("#go-until")
+    view.page.click("#step-instead")
+    view.wait(1)
+    expect(view.page.locator("#go-branches")).to_have_text("b2")
+    expect(view.page.locator("#time-where b")).to_have_text("after 1 of 1")
+
+
+def test_playing_goes_to_the_end_and_pauses_there(view: Watched) -> None:
+    view.open("/?at=8", 8)
+    view.page.click("#go-until")
+    view.page.select_option("#play-speed", "20")
+    view.page.click("#play")
+    view.wait(END)
+    expect(view.page.locator("#play")).to_have_attribute("aria-pressed", "false")
+    assert "/s/" not in view.page.url
+
+
+def test_character_keys_and_their_switch(view: Watched) -> None:
+    view.open("/?at=4", 4)
+    view.page.keyboard.press("b")
+    expect(view.page.locator(".branch-list")).to_be_visible()
+    view.page.keyboard.press("Escape")
+    expect(view.page.locator(".branch-list")).to_have_count(0)
+    view.page.keyboard.press("u")
+    expect(view.page.locator("#until-what")).to_be_visible()
+    view.page.keyboard.press("Escape")
+    expect(view.page.locator("#until-what")).to_be_hidden()
+    view.page.keyboard.press("?")
+    sheet = view.page.locator("#keys")
+    expect(sheet).to_contain_text("Character keys")
+    view.page.uncheck("#character-keys")
+    sheet.locator("button").click()
+    view.page.keyboard.press("?")
+    view.page.keyboard.press("b")
+    view.press("ArrowRight", 5)
+    expect(sheet).to_be_hidden()
+    expect(view.page.locator(".branch-list")).to_have_count(0)
+    view.page.reload()
+    view.wait(5)
+    expect(view.page.locator("#character-keys")).not_to_be_checked()
+    # In a field a letter is a letter.
+    view.page.evaluate("localStorage.clear()")
+    view.page.focus("#add-id")
+    view.page.keyboard.type("rub")
+    expect(view.page.locator("#add-id")).to_have_value(re.compile("rub"))
+    expect(view.page.locator(".branch-list")).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server on which runs may take long."""
+    settings = Settings(data=tmp_path_factory.mktemp("long"), steps_a_call=18_000)
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), host="127.0.0.1", port=0, log_level="warning"))
+    started = threading.Event()
+    original = server.startup
+
+    async def startup(sockets: object = None) -> None:
+        await original(sockets=None)
+        started.set()
+
+    server.startup = startup  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert started.wait(20)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(20)
+
+
+def test_a_long_run_shows_how_it_gets_on_and_is_stopped(browser: Browser, long_site: str, tmp_path: Path) -> None:
+    context = browser.new_context(base_url=long_site, viewport={"width": 1440, "height": 900})
+    view = Watched(context.new_page(), long_site)
+    view.open("/?at=0", 0)
+    for number in range(24):
+        view.page.fill("#add-id", f"l{number}")
+        view.page.fill("#add-tokens", "2")
+        view.page.fill("#add-max_tokens", "3000")
+        view.page.click("#add-send")
+        view.wait(number + 1)
+    # Such a pool and the work go on for thousands of steps.
+    view.page.click("#go-branches")
+    view.page.fill("#vary-num_blocks", "9000")
+    view.page.click("li:has(#vary-num_blocks) button")
+    expect(view.page.locator("#notice")).to_contain_text("What if")
+    view.page.click("#go-run")
+    running = view.page.locator("#notice", has_text="of at most 18000 so far")
+    expect(running).to_be_visible()
+    first = running.inner_text()
+    expect(view.page.locator("#notice")).not_to_have_text(first)
+    view.page.click("#run-stop")
+    expect(view.page.locator("#notice")).to_contain_text("Then it was stopped.")
+    at = view.model()["at"]
+    assert 24 < at < 18_000
+    # A long time line is one range with ticks, and seeking in it is exact.
+    view.page.focus("#scrub")
+    view.press("Home", 0)
+    view.press("ArrowRight", 1)
+    view.press("End", at)
+    view.check()
+    context.close()
