@@ -50,16 +50,29 @@ def time_workload(num_requests: int, *, on: bool) -> float:
     return 1e6 * spent / scheduled
 
 
-def time_decode(num_blocks: int, steps: int = 400) -> float:
-    """Microseconds for one decode step of 8 requests over a pool of `num_blocks`, everything on; the median step."""
-    config = EngineConfig.from_json({"num_blocks": num_blocks, "max_num_seqs": 8})
+def time_decode(rounds: int = 20, steps: int = 40) -> dict[str, float]:
+    """Microseconds for one decode step of 8 requests, everything on, by pool size; medians.
+
+    The pools take turns, so that they meet the same noise.
+    """
     log: list[Entry] = []
+    schedulers = {blocks: _decoding(blocks, log) for blocks in POOLS}
+    spent: dict[int, list[float]] = {blocks: [] for blocks in POOLS}
+    for _ in range(rounds):
+        for blocks, scheduler in schedulers.items():
+            spent[blocks] += [1e6 * _step(scheduler, log)[0] for _ in range(steps)]
+    return {str(blocks): round(statistics.median(times), 1) for blocks, times in spent.items()}
+
+
+def _decoding(num_blocks: int, log: list[Entry]) -> Scheduler:
+    """A scheduler with 8 requests that have their prompts computed."""
+    config = EngineConfig.from_json({"num_blocks": num_blocks, "max_num_seqs": 8})
     scheduler = Scheduler(config, emit=log.append)
     hasher = _hasher(config)
     for i in range(8):
         scheduler.add_request(Request(f"r{i}", range(1000 * i, 1000 * i + 100), 10_000, hasher, arrival_time=float(i)))
     _step(scheduler, log)
-    return statistics.median(1e6 * _step(scheduler, log)[0] for _ in range(steps))
+    return scheduler
 
 
 def build_pool(num_blocks: int) -> dict[str, float]:
@@ -122,7 +135,7 @@ def measure(oracle: Path | None, rounds: int, num_requests: int) -> dict[str, ob
         "real_us": round(statistics.median(real), 2) if real else None,
         "off_over_real": round(statistics.median(a / b for a, b in zip(off, real, strict=True)), 3) if real else None,
         "on_over_real": round(statistics.median(a / b for a, b in zip(on, real, strict=True)), 3) if real else None,
-        "decode_step_us": {str(blocks): round(time_decode(blocks), 1) for blocks in POOLS},
+        "decode_step_us": time_decode(),
         "build_1000000_blocks": {key: round(value, 2) for key, value in build_pool(1_000_000).items()},
     }
     return figures

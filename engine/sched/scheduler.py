@@ -105,11 +105,15 @@ class Scheduler:
             computed = request.num_computed_tokens
             wanted = request.num_tokens + len(request.spec_token_ids) - computed
             room = max_model_len - computed - 1
-            tokens = threshold if 0 < threshold < wanted else wanted
-            uncut = tokens = min(tokens, step.budget, room)
+            tokens, budget = threshold if 0 < threshold < wanted else wanted, step.budget
+            if tokens > budget:
+                tokens = budget
+            if tokens > room:
+                tokens = room
+            uncut = tokens
             if split is not None:
                 tokens = split.cut(request, computed, uncut)
-            emit(("chunk", RUNNING_PASS, request_id, computed, wanted, threshold, step.budget, room, uncut, tokens, 0))
+            emit(("chunk", RUNNING_PASS, request_id, computed, wanted, threshold, budget, room, uncut, tokens, 0))
             if tokens <= 0:
                 index += 1
                 continue
@@ -226,14 +230,16 @@ class Scheduler:
         longest = self.config.max_model_len
         for request_id in output.num_scheduled_tokens:
             request = requests.get(request_id)
-            ids = sampled.get(request_id, ())
+            ids = sampled.get(request_id)
             if request is None or not ids:
                 kept[request_id] = []
                 continue
             drafts = len(spec[request_id]) if request_id in spec else 0
             if drafts:
                 request.num_computed_tokens -= drafts - (len(ids) - 1)
-            last = min(longest, request.num_prompt_tokens + request.max_tokens)
+            last = request.num_prompt_tokens + request.max_tokens
+            if last > longest:
+                last = longest
             stops = request.stop_token_ids
             status, count = None, 0
             for count, token_id in enumerate(ids, 1):  # noqa: B007
@@ -244,7 +250,7 @@ class Scheduler:
                 if request.num_tokens >= last:
                     status = RequestStatus.FINISHED_LENGTH_CAPPED
                     break
-            kept[request_id] = list(ids[:count])
+            kept[request_id] = ids if count == len(ids) else ids[:count]
             emit(("sampled", request_id, drafts, len(ids) - 1, count, request.num_computed_tokens))
             if status is not None:
                 self._finish(request, status)
