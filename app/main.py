@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
+from app.gallery import load_lesson
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
 from app.routes import acts, branches, compare, config, pages
 from app.routes.answers import Parts
@@ -20,11 +20,8 @@ from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.settings import Settings
 from app.store import Store
-from app.templating import HERE, Templates, VersionedFiles
-from app.tokenizer import tokenize
-from engine.scenario import Scenario, read_scenario
-
-BUILTIN: Final = HERE / "scenarios" / "one-call.json"
+from app.templating import Templates, VersionedFiles
+from engine.scenario import Scenario
 
 
 def create_app(settings: Settings) -> ASGIApp:
@@ -61,4 +58,4 @@ def create_app(settings: Settings) -> ASGIApp:
 
 def builtin_scenario() -> Scenario:
     """The built-in scenario, "One call, traced"."""
-    return read_scenario(BUILTIN.read_bytes(), tokenize)
+    return load_lesson().scenario

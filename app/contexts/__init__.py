@@ -10,6 +10,16 @@ is `?branch=main&at=3`, everything else starts with `view.base`.
 from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.gallery import (
+    CallPart,
+    CallPicture,
+    CallStop,
+    GalleryContext,
+    Miniature,
+    MiniCell,
+    StoryCard,
+    TopicLink,
+)
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -50,6 +60,9 @@ __all__ = [
     "BranchRow",
     "BranchesContext",
     "Call",
+    "CallPart",
+    "CallPicture",
+    "CallStop",
     "CallTab",
     "Calls",
     "Chip",
@@ -67,11 +80,14 @@ __all__ = [
     "FormErrorContext",
     "Formula",
     "FrameContext",
+    "GalleryContext",
     "HashLine",
     "LifeEvent",
     "Line",
     "Log",
     "Mark",
+    "MiniCell",
+    "Miniature",
     "Next",
     "Notice",
     "Owner",
@@ -83,8 +99,10 @@ __all__ = [
     "Sentence",
     "Side",
     "Stage",
+    "StoryCard",
     "Term",
     "Tick",
+    "TopicLink",
     "Transport",
     "UnitBar",
     "UnitPart",

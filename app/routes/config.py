@@ -14,6 +14,7 @@ from app.routes.cookies import give_secret
 from app.routes.errors import status_of
 from app.routes.forms import read_form
 from app.routes.pages import branch_of
+from app.services.blank import BLANK
 from app.services.config_text import Errors, read_config, texts_of
 from app.services.errors import BadValueError, ServiceError
 from app.services.session import MAIN
@@ -25,7 +26,6 @@ from engine.scenario import loads
 from engine.strict_json import flag, record
 
 router = APIRouter()
-BLANK = "Blank session"
 
 
 @dataclass(slots=True)

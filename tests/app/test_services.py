@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from app.main import BUILTIN
 from app.services.prefix_tree import PrefixTree
 from app.services.running import changed_nothing
 from app.services.session import FIRST_INTERVAL, Branch
@@ -21,6 +20,8 @@ from engine.kv_cache_block import Key
 from engine.record import current_state
 from engine.scenario import read_scenario
 from engine.tokens import Own, Shared
+
+BUILTIN = Path(__file__).parent.parent / "fixtures" / "one-call.json"
 
 
 def long_branch(steps: int, most: int = 256) -> Branch:
