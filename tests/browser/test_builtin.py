@@ -22,7 +22,7 @@ def test_stepping_shows_the_numbers_of_the_call(view: Watched) -> None:
     assert view.figure("usage")["data"][0]["value"] == pytest.approx(0.73)
     assert view.ids("queue").count("74") == 1
     assert view.model()["queue"]["head"][0] == [74, 0, 0]
-    assert view.trace("queue", "ids")["text"][0] == "<b>74</b>"
+    assert view.page.locator("#figure-queue .words .bold").first.text_content() == "74"
     verdict = view.page.locator("#call .call.chosen .verdict")
     expect(verdict).to_have_text("Granted. R reuses 8 cached blocks and takes 7 new ones.")
 
@@ -79,12 +79,17 @@ def test_every_figure_at_every_moment_is_valid_and_a_step_shows_what_a_fresh_pag
         assert json.dumps(view.model(), sort_keys=True) == model, f"after {at}"
 
 
+def order(view: Watched, name: str) -> list[str]:
+    figure = view.figure(name)
+    return [one["name"] for one in [*figure["data"], *figure["layout"].get("shapes", [])]]
+
+
 def test_trace_order_never_changes_and_untouched_figures_stay(view: Watched) -> None:
     view.open("/", 0)
-    names = {name: [trace["name"] for trace in view.figure(name)["data"]] for name in FIGURES}
+    names = {name: order(view, name) for name in FIGURES}
     for at in range(1, END + 1):
         view.press("ArrowRight", at)
-        assert {name: [trace["name"] for trace in view.figure(name)["data"]] for name in FIGURES} == names
+        assert {name: order(view, name) for name in FIGURES} == names
     drawn = (
         "Object.fromEntries(Object.entries(window.poolscope.figures.hosts).map(([name, host]) => [name, host.drawn]))"
     )
@@ -132,10 +137,10 @@ def test_nothing_is_wider_than_the_window_and_panels_keep_their_place(
 
 def test_the_theme_switch_is_kept(view: Watched) -> None:
     view.open("/?at=6", 6)
-    before = view.trace("pool", "empty")["fillcolor"]
+    before = view.shape("pool", "empty")["fillcolor"]
     view.page.click("#theme")
     expect(view.page.locator("html[data-theme=dark]")).to_be_attached()
     assert view.page.evaluate("window.poolscope.figures.settled.then(() => true)")
-    assert view.trace("pool", "empty")["fillcolor"] != before
+    assert view.shape("pool", "empty")["fillcolor"] != before
     view.open("/?at=6", 6)
-    assert view.trace("pool", "empty")["fillcolor"] != before
+    assert view.shape("pool", "empty")["fillcolor"] != before

@@ -14,17 +14,17 @@ export class Figures {
   constructor(model) {
     this.model = model;
     let grid = null;
-    const pool = new Host("pool", (width) => {
+    const pool = new Host("pool", (width, { spot }) => {
       grid = poolGrid(model.pool.size, width, width < NARROW ? 300 : 143);
       this.grid = grid;
-      return poolFigure(model, grid);
+      return poolFigure(model, grid, spot);
     }, {
       locate: (x, y) => grid && blockAt(grid, x, y),
       boxes: (block) => (grid && block < grid.size ? [cellBox(grid, block)] : []),
     });
     this.hosts = {
       pool,
-      queue: new Host("queue", (width) => queueFigure(model, width)),
+      queue: new Host("queue", (width, seen) => queueFigure(model, width, seen)),
       tables: new Host("tables", (width, seen) => tablesFigure(model, width, seen)),
       hashes: new Host("hashes", (width, seen) => hashesFigure(model, width, seen)),
       usage: new Host("usage", (width, seen) => gaugeFigure(model, width, seen.room)),

@@ -1,6 +1,7 @@
 // A figure on the page: when it is drawn, where its blocks are, and the ink outline over the block that is pointed at.
 
 import { draw } from "./plot.js";
+import { WordsLayer } from "./words.js";
 
 const AROUND = 60; // px
 
@@ -10,11 +11,13 @@ export class Host {
     this.name = name;
     this.element = document.getElementById(`figure-${name}`);
     this.plot = this.element.querySelector(".plot");
+    this.words = new WordsLayer(this.element);
     this.build = build;
     this.hits = [];
     this.locate = locate ?? ((x, y) => this.#hitAt(x, y));
     this.boxes = boxes ?? ((block) => this.hits.filter((hit) => hit.block === block));
     this.outlines = new Map();
+    this.spot = null; // blocks that alone are unveiled
     this.top = 0; // of the part in sight, when it was drawn
     this.element.addEventListener("scroll", () => this.#scrolled(), { passive: true });
   }
@@ -23,11 +26,18 @@ export class Host {
     this.width ??= Math.floor(this.element.clientWidth);
     this.height ??= Math.floor(this.element.clientHeight);
     if (this.width < 40) return; // folded away: drawn when it opens
-    const figure = this.build(this.width, { room: this.height, clip: this.#seen() });
+    const figure = this.build(this.width, { room: this.height, clip: this.#seen(), spot: this.spot });
     this.hits = figure.hits ?? [];
+    this.#frame(figure);
     this.drawn = (this.drawn ?? 0) + 1;
     await draw(this.plot, figure.traces, figure.layout);
     for (const [kind, block] of [...this.outlines.entries()].map(([kind, one]) => [kind, one.block])) this.outline(kind, block);
+  }
+
+  #frame({ words, layout, height = layout.height }) {
+    if (this.framed !== height) this.plot.style.height = `${height}px`;
+    this.framed = height;
+    this.words.draw(words ?? [], layout.width, height);
   }
 
   /** Of a figure that scrolls, the part in sight with some more around; the rest isn't drawn. */

@@ -1,19 +1,13 @@
-// Plotly, bare: one place for its layout, its configuration, and the escaping of its texts.
+// Plotly, bare: one place for its layout and its configuration.
 
 import { theme } from "./theme.js";
 
 const CONFIG = { staticPlot: true, displayModeBar: false, displaylogo: false, showSendToCloud: false, responsive: false };
-const SPECIAL = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-/** Plotly renders a subset of HTML in every text: whatever a user wrote goes through here. */
-export function escapeText(text) {
-  // Control characters would end up in the SVG; a line break would make a second line.
-  return String(text).replace(/[\u0000-\u001f\u007f]/g, " ").replace(/[&<>"']/g, (c) => SPECIAL[c]);
-}
-
+const HEIGHTS = 120; // px
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** The text, cut with an ellipsis where it is wider than `width`; not escaped yet. */
+/** The text, cut with an ellipsis where it is wider than `width`. */
 export function fitText(text, width, { size = 12, bold = false } = {}) {
   ruler.font = `${bold ? "bold " : ""}${size}px ${theme().sans}`;
   const letters = [...String(text)];
@@ -25,11 +19,13 @@ export function fitText(text, width, { size = 12, bold = false } = {}) {
 
 /** One unit is one pixel, y grows downwards: what we lay out is what is drawn. */
 export function pixelLayout(width, height, shapes = []) {
+  // A new height has everything drawn again: it changes in large steps, and the host cuts off what is too much.
+  const drawn = Math.ceil(height / HEIGHTS) * HEIGHTS;
   const axis = { visible: false, fixedrange: true, autorange: false };
   return {
-    width, height, shapes, ...bare(),
+    width, height: drawn, shapes, ...bare(),
     xaxis: { ...axis, range: [0, width] },
-    yaxis: { ...axis, range: [height, 0] },
+    yaxis: { ...axis, range: [drawn, 0] },
   };
 }
 
@@ -43,6 +39,8 @@ export function bare() {
   };
 }
 
+/** The configuration is given once: to compare it again costs more than to draw. */
 export function draw(element, traces, layout) {
-  return window.Plotly.react(element, traces, layout, CONFIG);
+  if (element.data) return window.Plotly.react(element, traces, layout);
+  return window.Plotly.newPlot(element, traces, layout, CONFIG);
 }

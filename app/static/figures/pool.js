@@ -1,4 +1,4 @@
-// The block pool: one cell a block. From 14 px up it has texture, edges and corners; below it is hue and state only.
+// The block pool: one cell a block. From 14 px up it has texture and corners; below 4 px it is a heatmap of hue and state.
 
 import { Cells } from "./cells.js";
 import { pixelLayout } from "./plot.js";
@@ -8,8 +8,8 @@ const PITCHES = [28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
 const MAX_IDS = 400;
 const NULL_GAP = 9;
 
-// The values of the heatmap; hues follow, 8 veiled and 8 at full strength.
-const [NONE, EMPTY, CACHED, CHANGED_DOT, NULL, HUES] = [0, 1, 2, 3, 4, 5];
+// The values of the heatmap; hues follow, 8 veiled and 8 pointed at.
+const [EMPTY, CACHED, CHANGED, HUES] = [1, 2, 3, 4]; // 0 is a place without a block
 const VALUES = HUES + 16;
 
 /** The largest pitch at which all blocks fit; columns are a multiple of 10. */
@@ -52,18 +52,17 @@ export function blockAt(grid, x, y) {
   return block < grid.size ? block : null;
 }
 
-export function poolFigure(model, grid) {
-  const detailed = grid.pitch >= 14;
-  const cells = new Cells({ ids: grid.pitch >= 20 && grid.size <= MAX_IDS + 1, radius: detailed ? 1.2 : 0, ring: grid.gap / 2 });
-  if (detailed) {
-    for (let block = 0; block < grid.size; block += 1) cells.add(poolCell(model.pool, grid, block));
-  } else {
-    cells.add({ ...cellBox(grid, 0), kind: "null" });
-    if (grid.gap > 0) for (const block of model.pool.changed) cells.add({ ...cellBox(grid, block), kind: "ring", changed: true });
-  }
+export function poolFigure(model, grid, spot = null) {
+  const plain = grid.pitch < 14;
+  const pixels = grid.gap === 0;
+  const cells = new Cells({ ids: grid.pitch >= 20 && grid.size <= MAX_IDS + 1, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, spot });
+  cells.add({ ...cellBox(grid, 0), kind: "null", block: 0 });
+  if (!pixels) for (let block = 1; block < grid.size; block += 1) cells.add(poolCell(model.pool, grid, block));
   return {
-    traces: [fills(model.pool, grid, detailed), ...cells.traces()],
+    traces: pixels ? [fills(model.pool, grid, spot)] : [],
     layout: pixelLayout(Math.ceil(grid.apart + grid.columns * grid.wide) + 2, grid.height, cells.shapes()),
+    height: grid.height,
+    words: cells.words.list,
   };
 }
 
@@ -75,36 +74,34 @@ function poolCell(pool, grid, block) {
   };
 }
 
-/** One discrete heatmap: the fill of every block. */
-function fills(pool, grid, detailed) {
-  const { pitch, wide, columns, rows, apart, gap } = grid;
-  const z = Array.from({ length: rows }, () => new Array(columns).fill(NONE));
-  const dots = gap === 0;
+/** Of a pool whose cells are pixels: one discrete heatmap, hue and state only, changed ones as accent dots. */
+function fills(pool, grid, spot) {
+  const { pitch, wide, columns, rows, apart } = grid;
+  const z = Array.from({ length: rows }, () => new Uint8Array(columns));
   for (let block = 1; block < grid.size; block += 1) {
     const place = block - 1;
-    // A shared block is two triangles: the page shows in the seam between.
-    z[(place / columns) | 0][place % columns] = detailed && pool.refs[block] > 1 ? NONE : value(pool, block, dots);
+    z[(place / columns) | 0][place % columns] = value(pool, block, spot);
   }
   return {
-    type: "heatmap", name: "blocks", hoverinfo: "skip", showscale: false, z, x0: apart + wide / 2, dx: wide, y0: 1.5 + (pitch - gap) / 2, dy: pitch,
-    xgap: gap + (detailed ? 1 : 0), ygap: gap + (detailed ? 1 : 0), zmin: -0.5, zmax: VALUES - 0.5, colorscale: scale(detailed),
+    type: "heatmap", name: "blocks", hoverinfo: "skip", showscale: false, z, x0: apart + wide / 2, dx: wide, y0: 1.5 + pitch / 2, dy: pitch,
+    zmin: -0.5, zmax: VALUES - 0.5, colorscale: scale(),
   };
 }
 
-function value(pool, block, dots) {
+function value(pool, block, spot) {
   const flags = pool.flags[block];
-  if (dots && flags & 2) return CHANGED_DOT;
+  if (flags & 2) return CHANGED;
   if (pool.refs[block] === 0) return flags & 1 ? CACHED : EMPTY;
   const hue = Math.max(0, pool.owners[2 * block]) % 8;
-  return HUES + hue + (flags & 2 ? 8 : 0);
+  return HUES + hue + (spot?.has(block) ? 8 : 0);
 }
 
-function scale(detailed) {
+function scale() {
   const t = theme();
   const alpha = t.dark ? 0.16 : 0.34;
   const colours = [
-    "rgba(0,0,0,0)", detailed ? t.surface : t.line, detailed ? t.surface : t.ink3, t.accent, t.sunk,
-    ...t.hues.map((hue) => mix(hue.fill, t.page, alpha)), ...t.hues.map((hue) => hue.fill),
+    "rgba(0,0,0,0)", t.line, t.ink3, t.accent,
+    ...t.hues.map((hue) => mix(hue.fill, t.page, alpha)), ...t.hues.map((hue) => hue.line),
   ];
   return colours.flatMap((colour, i) => [[i / VALUES, colour], [(i + 1) / VALUES, colour]]);
 }

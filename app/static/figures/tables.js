@@ -1,14 +1,14 @@
 // The block tables: a row a request, a cell a block, with how full it is. Many requests fold to one line each.
 
 import { Cells, idWidth } from "./cells.js";
-import { escapeText, fitText, pixelLayout } from "./plot.js";
+import { fitText } from "./plot.js";
 
 const ROW = 22;
 const CAPTION = 8;
 const CELL = 20;
 const LABEL = 82;
 
-export function tablesFigure(model, width, { room, clip }) {
+export function tablesFigure(model, width, { room, clip, spot }) {
   const tables = model.tables ?? [];
   const least = idWidth(model.pool.size) + 2;
   const columns = Math.max(7, Math.min(24, Math.floor((width - LABEL) / least)));
@@ -16,11 +16,11 @@ export function tablesFigure(model, width, { room, clip }) {
   const tall = tables.reduce((sum, table) => sum + heightOf(table, columns), 0);
   // One or two scroll rather than fold: a picture that folds while time goes on would jump.
   const folded = tall > room && tables.length > 2;
-  const cells = new Cells({ clip });
+  const cells = new Cells({ clip, spot });
   let y = 3.5;
   for (const table of tables) y += row(cells, table, model, { y, columns, pitch, folded });
   if (!tables.length) cells.note(0, 12, "No request holds a block.", { tone: "ink2" });
-  return { traces: cells.traces(), layout: pixelLayout(width, Math.max(y, 40), cells.shapes()), hits: cells.hits };
+  return cells.figure(width, Math.max(y, 40));
 }
 
 function heightOf(table, columns) {
@@ -68,7 +68,7 @@ function label(cells, table, hue, y, folded) {
   const group = table.group ? ` ·${table.group}` : "";
   const name = fitText(table.id, LABEL - 21 - group.length * 6, { size: 12.5, bold: true });
   cells.swatch(1.5, y + 4, hue);
-  cells.note(17, y + 10, `<b>${escapeText(name)}</b>${group}`, { tone: "ink", size: 12.5 });
+  cells.note(17, y + 10, [[name, true], [group, false]], { tone: "ink", size: 12.5 });
   const words = table.total === 1 ? "1 block" : `${table.total} blocks`;
   if (!folded) cells.note(17, y + 25, words, { size: 11.5 });
 }
