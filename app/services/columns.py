@@ -6,10 +6,13 @@ Folded once from each action as it is executed first; a session that is loaded a
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.services.cursor import Applied, BlockCounts
+from app.services.cursor import Applied, BlockCounts, Cursor
+from app.services.series import Series
+from app.services.stories import Stories
 from engine.actions import AddRequest, Step
 from engine.kv_cache_block import Key
 from engine.step_trace import BlockEvent
@@ -59,6 +62,8 @@ class Columns:
         self.numbers: dict[str, int] = {}
         """Request id -> its number in order of first add."""
         self._names: list[str] = []
+        self.series = Series(start)
+        self.stories = Stories(self.numbers, self._names)
         self._last_of: dict[int, int] = {}
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
@@ -78,14 +83,19 @@ class Columns:
         twin.counts, twin.steps, twin.last_call = self.counts[:], self.steps[:], self.last_call[:]
         twin.changed = self.changed[:]
         twin.notable, twin.numbers, twin._names = self.notable.copy(), self.numbers.copy(), self._names[:]
+        twin.series, twin.stories = self.series.fork(), self.stories.fork(twin.numbers, twin._names)
         twin._last_of, twin._keys, twin._whys = self._last_of.copy(), self._keys.copy(), self._whys.copy()
         twin._columns = {name: column[:] for name, column in self._columns.items()}
         twin._kind, twin._earlier = self._kind[:], self._earlier[:]
         return twin
 
-    def absorb(self, applied: Applied, now: BlockCounts) -> None:
-        """Fold in the next action."""
-        outcome, trace = applied.outcome, applied.trace
+    def last_step(self, moment: int) -> int | None:
+        """The moment after the last step among the first `moment` actions; None if there was none."""
+        return bisect_left(self.steps, self.steps[moment], 0, moment + 1) if self.steps[moment] else None
+
+    def absorb(self, applied: Applied, cursor: Cursor) -> None:
+        """Fold in the next action, which has just led `cursor` to where it stands."""
+        outcome, trace, now = applied.outcome, applied.trace, cursor.counts
         assert outcome.index == len(self), (outcome.index, len(self))
         if isinstance(outcome.action, AddRequest) and outcome.action.id not in self.numbers:
             self.numbers[outcome.action.id] = len(self.numbers)
@@ -96,6 +106,16 @@ class Columns:
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
             self.notable[outcome.index] = notable
+        scheduler = cursor.simulation.scheduler
+        self.series.absorb(
+            now,
+            outcome.prefix_cache,
+            running=len(scheduler.running),
+            waiting=len(scheduler.waiting) + len(scheduler.loads.holding),
+            preempted=len(trace.preemptions),
+            reset=bool(outcome.reset),
+        )
+        self.stories.absorb(applied)
         for event in applied.events:
             self._remember(outcome.index, event)
 

@@ -49,6 +49,11 @@ class Applied:
         """Blocks whose owners, `ref_cnt`, hash or place among free or held changed; never the null block."""
         return frozenset(event.block for event in self.events) - {NULL_BLOCK}
 
+    @cached_property
+    def evicted_blocks(self) -> frozenset[int]:
+        """Blocks that lost a hash: to a new owner, to a longer prefix, or to a reset."""
+        return frozenset(event.block for event in self.events if event.what == "evicted")
+
 
 class Cursor:
     """Moves forward only; `fork` it to keep a moment."""
@@ -58,6 +63,8 @@ class Cursor:
         self.tree = PrefixTree()
         self.applied: Applied | None = None
         """The action that led here; None at the start."""
+        self.extra_refs = 0
+        """Holders of shared blocks beyond the first of each: so many blocks are counted twice in the tables."""
         self._cached_free = 0
 
     @property
@@ -84,7 +91,7 @@ class Cursor:
         twin.simulation = self.simulation.fork()
         twin.tree = self.tree.fork()
         twin.applied = self.applied
-        twin._cached_free = self._cached_free
+        twin.extra_refs, twin._cached_free = self.extra_refs, self._cached_free
         return twin
 
     def apply(self, action: Action) -> Applied:
@@ -101,15 +108,20 @@ class Cursor:
         return self.applied
 
     def _count(self, outcome: Outcome) -> None:
-        """Keep the number of free blocks that carry a hash."""
+        """Keep the number of free blocks that carry a hash, and of holders beyond the first."""
         for entry in outcome.log:
             match entry:
                 case ("touch", _, _, _, places):
-                    self._cached_free -= sum(place is not None for place in places)
+                    idle = sum(place is not None for place in places)
+                    self._cached_free -= idle
+                    self.extra_refs += len(places) - idle
                 case ("pop", _, _, evicted):
                     self._cached_free -= len(evicted)
-                case ("free", _, _, _, back, _, _):
+                case ("copy", _, _, _, _, _):
+                    self.extra_refs += 1
+                case ("free", _, _, _, back, held, _):
                     self._cached_free += len(back)
+                    self.extra_refs -= len(held)
         if outcome.reset:
             self._cached_free = 0
 

@@ -113,7 +113,7 @@ class Branch:
 
     def _apply_to_head(self, action: Action) -> None:
         head, start = self.head, time.thread_time()
-        self.columns.absorb(head.apply(action), head.counts)
+        self.columns.absorb(head.apply(action), head)
         self._since += time.thread_time() - start
         if head.at % self._interval == 0 or self._since > CHECKPOINT_SECONDS:
             self._since = 0.0
