@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, pages
+from app.routes import acts, pages, panels
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.sessions import Sessions
@@ -44,6 +44,7 @@ def create_app(settings: Settings) -> ASGIApp:
     app.state.parts = Parts(settings, store, sessions, templates)
     add_handlers(app)
     app.include_router(pages.router)
+    app.include_router(panels.router)
     app.include_router(acts.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []

@@ -7,10 +7,25 @@ URLs are relative to the page's own, so that a frame holds the same bytes wherev
 is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
-from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.calls import (
+    Call,
+    Calls,
+    CallTab,
+    Chip,
+    ChipRow,
+    Formula,
+    LayoutRow,
+    LayoutTick,
+    Next,
+    Stage,
+    Term,
+    UnitBar,
+    UnitPart,
+)
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
+    KVEvent,
     Log,
     Mark,
     Piece,
@@ -19,6 +34,7 @@ from app.contexts.moment import (
     Sentence,
     Transport,
     View,
+    WhyLink,
     Words,
 )
 from app.contexts.pages import (
@@ -35,17 +51,20 @@ from app.contexts.pages import (
     Owner,
     PageContext,
 )
+from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyContext, WhyFact
 
 __all__ = [
     "AbortForm",
     "BarPart",
     "BlockContext",
     "Call",
+    "CallContext",
     "CallTab",
     "Calls",
     "Chip",
     "ChipRow",
     "Composer",
+    "DraftContext",
     "ErrorContext",
     "Field",
     "FinishedRow",
@@ -53,6 +72,9 @@ __all__ = [
     "Formula",
     "FrameContext",
     "HashLine",
+    "KVEvent",
+    "LayoutRow",
+    "LayoutTick",
     "LifeEvent",
     "Log",
     "Mark",
@@ -61,6 +83,7 @@ __all__ = [
     "Owner",
     "PageContext",
     "Piece",
+    "ProbeContext",
     "RequestRow",
     "Requests",
     "Sentence",
@@ -70,5 +93,8 @@ __all__ = [
     "UnitBar",
     "UnitPart",
     "View",
+    "WhyContext",
+    "WhyFact",
+    "WhyLink",
     "Words",
 ]

@@ -9,6 +9,7 @@ from typing import Final
 
 from app.contexts import BarPart, FinishedRow, RequestRow, Requests
 from app.rendering.moment import Moment
+from app.rendering.why import request_whys
 from app.rendering.words import times
 from engine.actions import AddRequest
 from engine.kv_cache_block import NULL_BLOCK
@@ -107,6 +108,7 @@ def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
         bar=tuple(part for part in parts if part.tokens),
         caption=_caption(request, before, hit, now),
         facts=tuple(_facts(request)),
+        whys=request_whys(moment, request),
     )
 
 

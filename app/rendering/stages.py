@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from app.contexts import Chip, ChipRow, Formula, Stage, Term, UnitBar, UnitPart
@@ -11,6 +12,8 @@ from app.rendering.words import count, runs
 from engine.call_trace import CallTrace, CountTerms, FitTest
 
 EDGE: Final = 20
+MOST_COUNTED: Final = 400
+"""Blocks behind a term that are named at most."""
 TITLES: Final = {
     "gate": ("Gate", "whole sequence must fit"),
     "release": ("Release", "blocks that left the window"),
@@ -74,13 +77,15 @@ def _gate(_moment: Moment, call: CallTrace) -> Stage:
 def _check(_moment: Moment, call: CallTrace) -> Stage:
     test = call.check
     assert test is not None
-    return _stage("check", passed=test.passes, formulas=[_test(test, "to take", reserved=True)], bar=_bar(test))
+    return _stage(
+        "check", passed=test.passes, formulas=[_test(test, "to take", _taken(call), reserved=True)], bar=_bar(test)
+    )
 
 
-def _test(test: FitTest, name: str, *, reserved: bool = False) -> Formula:
+def _test(test: FitTest, name: str, blocks: tuple[int, ...] = (), *, reserved: bool = False) -> Formula:
     wrong = not test.passes
     terms = [
-        Term("", test.needed, name),
+        Term("", test.needed, name, blocks=blocks),
         Term("+", test.headroom, "watermark"),
         Term(">" if wrong else "≤", test.free, "free", wrong),
     ]
@@ -115,13 +120,50 @@ def _release(moment: Moment, call: CallTrace) -> Stage:
     return _stage("release", side, rows=[_row(moment, blocks, "given back, the last one first")])
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The blocks behind the terms of a count."""
+
+    held: tuple[int, ...]
+    hits: tuple[int, ...]
+    idle: tuple[int, ...]
+    taken: tuple[int, ...]
+
+
+def _counted(moment: Moment, call: CallTrace, group: int) -> _Counted:
+    table = moment.manager.get_blocks(call.request)
+    new = len(call.new_blocks[group]) if call.new_blocks else 0
+    before = table[group][: len(table[group]) - new] if call.comp and call.granted and group < len(table) else ()
+    hits = call.hit_blocks[group] if group < len(call.hit_blocks) else ()
+    idle = [touched.block for touched in call.touched if touched.group == group and touched.place is not None]
+    return _Counted(
+        tuple(block for block in before if block)[:MOST_COUNTED],
+        tuple(block for block in hits if block)[:MOST_COUNTED],
+        tuple(idle)[:MOST_COUNTED],
+        _taken(call, group),
+    )
+
+
+def _taken(call: CallTrace, group: int | None = None) -> tuple[int, ...]:
+    """What leaves the free queue: idle hits, then what is popped."""
+    idle = [(touched.group, touched.block) for touched in call.touched if touched.place is not None]
+    popped = [(one.group, one.block) for one in call.popped]
+    return tuple(block for its, block in (*idle, *popped) if group in (None, its))[:MOST_COUNTED]
+
+
 def _count(moment: Moment, call: CallTrace) -> Stage:
     test = call.check
     assert test is not None
     groups = moment.cursor.simulation.config.groups
     several = len(groups) > 1
     formulas = [
-        _count_formula(terms, test.tokens, groups[group].block_size, f"group {group}" if several else "")
+        _count_formula(
+            terms,
+            test.tokens,
+            groups[group].block_size,
+            f"group {group}" if several else "",
+            _counted(moment, call, group),
+        )
         for group, terms in enumerate(test.terms)
     ]
     if several:
@@ -129,16 +171,16 @@ def _count(moment: Moment, call: CallTrace) -> Stage:
     return _stage("count", formulas=formulas)
 
 
-def _count_formula(terms: CountTerms, tokens: int, block_size: int, label: str) -> Formula:
+def _count_formula(terms: CountTerms, tokens: int, block_size: int, label: str, blocks: _Counted) -> Formula:
     covered = max(terms.skipped - terms.held, terms.hits)
     name = "skipped" if covered > terms.hits else "hit"
     row = [
         Term("", terms.need, f"⌈{tokens} ÷ {block_size}⌉"),
-        Term("−", terms.held, "held"),
-        Term("−", covered, name),
-        Term("+", terms.idle_hits, "idle hits"),
+        Term("−", terms.held, "held", blocks=blocks.held),
+        Term("−", covered, name, blocks=blocks.hits if name == "hit" else ()),
+        Term("+", terms.idle_hits, "idle hits", blocks=blocks.idle),
         *([Term("+", terms.copies, "copies")] if terms.copies else []),
-        Term("=", terms.total, "to take"),
+        Term("=", terms.total, "to take", blocks=blocks.taken),
     ]
     if terms.need - terms.held - covered < 0:
         row.insert(3, Term("→", terms.fresh, "never below 0"))

@@ -87,8 +87,8 @@ async def _frame(request: Request, acted: Acted, start: int) -> Response:
 
     def render() -> Response:
         notice = run_notice(Moment.of(session, cursor), acted.run) if acted.run else None
-        answer = frame_answer(request, session, cursor, acted.at, start, notice)
         new = f"s/{session.id}" if acted.secret else ""
+        answer = frame_answer(request, session, cursor, acted.at, start, notice=notice, new_place=bool(new))
         answer.headers["hx-push-url"] = f"{new}?branch={MAIN}&at={cursor.at}"
         return answer
 

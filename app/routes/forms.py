@@ -65,6 +65,14 @@ async def read_asked(request: Request, kind: str) -> Asked:
     return asked
 
 
+def read_fields(asked: Asked) -> None:
+    """The composer's fields, which stand in `typed`; what is wrong with them is kept in `errors`."""
+    try:
+        _add_from_form(asked)
+    except InputError as error:
+        asked.blame(error)
+
+
 async def _form(request: Request) -> dict[str, list[str]]:
     """The fields of a form, a list of values each; files count as nothing."""
     fields: dict[str, list[str]] = {}

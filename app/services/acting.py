@@ -16,6 +16,7 @@ from app.services.session import SLICE_SECONDS, Branch
 from engine.actions import Abort, Action, AddRequest, Step
 from engine.errors import shown
 from engine.scenario import Limits, check_action
+from engine.simulation import Simulation
 
 STEP: Final = Step()
 
@@ -55,9 +56,7 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
     """
     where = f"actions[{branch.end}]"
     limits.check_counts(branch.end + 1, branch.num_added + isinstance(action, AddRequest))
-    limits.check_action(action, where)
-    check_action(action, branch.config, where)
-    check_continued(action, branch.head.simulation, limits, where)
+    check_alone(action, branch.head.simulation, limits)
     if isinstance(action, AddRequest) and action.carries_external and not branch.has_connector:
         message = "External tokens need a connector, and this scenario was begun without one."
         raise BadValueError(message, f"{where}.external", "a scenario whose actions carry external from the start")
@@ -69,6 +68,18 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
             raise BadValueError(
                 f"No living request is called {shown(name)}.", field, "the id of a waiting or running request"
             )
+
+
+def check_alone(action: Action, simulation: Simulation, limits: Limits) -> None:
+    """Check what doesn't depend on how many actions there are.
+
+    Raises:
+        InputError: the first thing that is wrong.
+    """
+    where = f"actions[{simulation.num_actions}]"
+    limits.check_action(action, where)
+    check_action(action, simulation.config, where)
+    check_continued(action, simulation, limits, where)
 
 
 def run_slice(branch: Branch, limits: Limits, last: int) -> RunEnd:

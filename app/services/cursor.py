@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.services.prefix_tree import PrefixTree
-from engine.actions import Action
+from engine.actions import Action, Step
 from engine.config import EngineConfig
 from engine.kv_cache_block import NULL_BLOCK, Key
+from engine.kv_cache_manager import PrefixCacheStats
 from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
 from engine.simulation import Outcome, Simulation
 from engine.step_trace import BlockEvent, StepTrace, block_events, read_step
+from engine.trace import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,14 @@ class Cursor:
         twin.tree = self.tree.fork()
         twin.applied = self.applied
         twin.extra_refs, twin._cached_free = self.extra_refs, self._cached_free
+        return twin
+
+    def beside(self, simulation: Simulation, log: tuple[Entry, ...]) -> Cursor:
+        """The same moment with another engine, on which something was tried that told `log`. For looking at only."""
+        twin = object.__new__(Cursor)
+        twin.__dict__.update(self.__dict__)
+        twin.simulation = simulation
+        twin.applied = Applied(Outcome(self.at, Step(), log, (), PrefixCacheStats()), self.counts)
         return twin
 
     def apply(self, action: Action) -> Applied:
