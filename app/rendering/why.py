@@ -109,13 +109,17 @@ def _waiting_answer(moment: Moment, name: str, since: RequestEvent, halt: Waitin
         missing = _missing(moment, name, step)
         return sentence(moment, f"{{}} was refused its blocks: {missing}.", name)
     reason = {
-        "max_num_seqs": f"{count(config.max_num_seqs, 'request')} run already, which is max_num_seqs",
+        "max_num_seqs": f"{_running(config.max_num_seqs)} already, which is max_num_seqs",
         "budget": f"the step's {config.max_num_batched_tokens} tokens were spent on others",
         "padding": "its padded first token no longer fitted into the step's budget",
         "whole_prefill": "chunked prefill is off and its whole prompt didn't fit into what was left of the budget",
         "split": "what was left of the budget ended before the next boundary of its state blocks",
     }[halt.reason]
     return sentence(moment, f"{{}} was not admitted: {reason}.", name)
+
+
+def _running(number: int) -> str:
+    return "1 request runs" if number == 1 else f"{number} requests run"
 
 
 def _missing(moment: Moment, name: str, step: int) -> str:
@@ -200,9 +204,11 @@ def _fell(moment: Moment) -> WhyFact | None:
         left = [thing.request for thing in notable.get(action, ()) if thing.what in ("finished", "preempted")]
         if gone > 0 or left:
             who = tuple(listed(moment, ((name, "") for name in left if name is not None)))
-            back = f"back {count(gone, 'block')}" if gone > 0 else "back what it took in the same step"
-            words = (*who, Piece(f" gave {back}.")) if who else (Piece(f"{count(gone, 'block')} came back."),)
-            return event_fact(moment, action, words)
+            fewer = f"{count(gone, 'block')} fewer {'is' if gone == 1 else 'are'} held"
+            if gone <= 0:
+                fewer = "what was taken in the same step came back"
+            words = (*who, Piece(f" gave up {'its' if len(left) == 1 else 'their'} blocks: {fewer}."))
+            return event_fact(moment, action, words if who else (Piece(f"{fewer}."),))
     return None
 
 
