@@ -36,7 +36,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class ChipRow:
-    """Blocks with one caption; of more than 40 the first and last 20 are listed, `folded` are between."""
+    """Blocks with one caption; of more than 16 the first and last 8 are listed, `folded` are between."""
 
     chips: tuple[Chip, ...]
     folded: int

@@ -12,8 +12,10 @@ from engine.call_trace import CallTrace
 MOST_CELLS: Final = 64
 """Blocks of a row that are drawn one by one; of more only where they end."""
 MOST_IDS: Final = 24
-NEAR: Final = 0.18
-"""Ticks closer than this share their words."""
+NEAR: Final = 0.22
+NEAR_RIGHT: Final = 0.42
+"""Ticks closer than this share their words; the words of a tick beyond RIGHT stand before it, and need more room."""
+RIGHT: Final = 0.78
 
 
 def layout_parts(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
@@ -42,7 +44,8 @@ def layout_ticks(parts: Sequence[BarPart]) -> tuple[LayoutTick, ...]:
         share = at / total if total else 0.0
         if not part.tokens:
             name = f"{part.kind} 0"
-            if ticks and share - ticks[-1].at < NEAR:
+            near = NEAR_RIGHT if share > RIGHT and ticks and ticks[-1].at <= RIGHT else NEAR
+            if ticks and share - ticks[-1].at < near:
                 ticks[-1] = LayoutTick(ticks[-1].at, f"{ticks[-1].words}, {name}")
             else:
                 ticks.append(LayoutTick(share, name))

@@ -11,7 +11,7 @@ from app.rendering.moment import Moment
 from app.rendering.words import count, runs
 from engine.call_trace import CallTrace, CountTerms, FitTest
 
-EDGE: Final = 20
+EDGE: Final = 8
 MOST_COUNTED: Final = 400
 """Blocks behind a term that are named at most."""
 TITLES: Final = {

@@ -1,8 +1,8 @@
-// Arrow keys belong to what has the focus: the pool's blocks, a field; else to time.
+// Arrow keys belong to what has the focus: a picture's blocks, a field, a list; else to time.
 
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
-export function watchKeys(selection) {
+export function watchKeys(selection, panels) {
   let busy = 0;
   let waiting = null;
   const press = (id) => {
@@ -19,12 +19,13 @@ export function watchKeys(selection) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") {
-      selection.close();
+      if (!selection.close()) panels.closeProbe();
       return;
     }
     if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
-    if (event.target.closest("#figure-pool")) {
-      if (selection.move(event.key)) event.preventDefault();
+    const grid = event.target.closest(".figure[tabindex]");
+    if (grid) {
+      if (selection.move(grid, event.key)) event.preventDefault();
       return;
     }
     if (event.key === "?") document.getElementById("keys").showModal();

@@ -10,7 +10,7 @@ from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
 
-FIGURES = ("pool", "queue", "tables", "hashes", "usage")
+FIGURES = ("pool", "queue", "tables", "hashes", "usage", "blocks", "series")
 END = 15
 
 
@@ -95,7 +95,8 @@ def test_trace_order_never_changes_and_untouched_figures_stay(view: Watched) -> 
     )
     view.open("/?at=8", 8)
     view.press("ArrowRight", 9)  # no block moves in this step: only the tables fill
-    assert view.page.evaluate(drawn) == {"pool": 1, "queue": 1, "tables": 2, "hashes": 1, "usage": 1}
+    once = {"pool": 1, "queue": 1, "hashes": 1, "usage": 1, "blocks": 1}
+    assert view.page.evaluate(drawn) == once | {"tables": 2, "series": 2}
 
 
 def test_a_frame_that_does_not_fit_is_asked_for_whole(view: Watched) -> None:

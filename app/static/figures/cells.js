@@ -178,7 +178,8 @@ export class Cells {
   }
 }
 
-function stroke(name, { parts }, { color = "rgba(0,0,0,0)", width = 1, dash = "solid", fill = "rgba(0,0,0,0)" }) {
+/** One shape of a layout from a Line. */
+export function stroke(name, { parts }, { color = "rgba(0,0,0,0)", width = 1, dash = "solid", fill = "rgba(0,0,0,0)" }) {
   // A shape without a path is an error, and one that is hidden or shown has everything drawn again: a point outside.
   const path = parts.join("") || "M-9,-9L-9,-9";
   return { type: "path", name, path, fillcolor: fill, line: { color, width, dash } };

@@ -4,7 +4,7 @@ import { Cells } from "./cells.js";
 import { pixelLayout } from "./plot.js";
 import { mix, theme } from "./theme.js";
 
-const PITCHES = [28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
+export const PITCHES = [28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
 const MAX_IDS = 400;
 const NULL_GAP = 9;
 
@@ -12,14 +12,14 @@ const NULL_GAP = 9;
 const [EMPTY, CACHED, CHANGED, HUES] = [1, 2, 3, 4]; // 0 is a place without a block
 const VALUES = HUES + 16;
 
-/** The largest pitch at which all blocks fit; columns are a multiple of 10. */
-export function poolGrid(size, width, maxHeight) {
+/** The largest pitch at which all blocks fit, or the one asked for; columns are a multiple of 10. */
+export function poolGrid(size, width, maxHeight, asked = null) {
   const count = Math.max(1, size - 1);
-  for (const pitch of PITCHES) {
+  for (const pitch of asked ? [asked] : PITCHES) {
     const apart = pitch >= 14 ? pitch + NULL_GAP : Math.max(9, pitch + 3);
     const columns = Math.max(10, Math.floor((width - apart) / pitch / 10) * 10);
     const rows = Math.ceil(count / columns);
-    if (rows * pitch > maxHeight && pitch > 1) continue;
+    if (rows * pitch > maxHeight && pitch > 1 && !asked) continue;
     // Large cells stretch to fill the width; small ones stay square.
     const wide = pitch >= 14 ? Math.min(pitch * 1.5, (width - apart) / columns) : pitch;
     return { pitch, wide, apart, columns, rows, gap: gapOf(pitch), height: Math.max(rows, 1) * pitch + 3, size };
@@ -52,18 +52,26 @@ export function blockAt(grid, x, y) {
   return block < grid.size ? block : null;
 }
 
-export function poolFigure(model, grid, spot = null) {
+export function poolFigure(model, grid, { spot = null, clip = null }) {
   const plain = grid.pitch < 14;
   const pixels = grid.gap === 0;
-  const cells = new Cells({ ids: grid.pitch >= 20 && grid.size <= MAX_IDS + 1, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, spot });
+  const [from, to] = pixels ? [1, 1] : inSight(grid, clip);
+  const cells = new Cells({ ids: grid.pitch >= 20 && to - from <= MAX_IDS + 60, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, clip, spot });
   cells.add({ ...cellBox(grid, 0), kind: "null", block: 0 });
-  if (!pixels) for (let block = 1; block < grid.size; block += 1) cells.add(poolCell(model.pool, grid, block));
+  for (let block = from; block < to; block += 1) cells.add(poolCell(model.pool, grid, block));
   return {
     traces: pixels ? [fills(model.pool, grid, spot)] : [],
     layout: pixelLayout(Math.ceil(grid.apart + grid.columns * grid.wide) + 2, grid.height, cells.shapes()),
     height: grid.height,
     words: cells.words.list,
   };
+}
+
+/** The first block in sight and the one behind the last. */
+function inSight({ pitch, columns, size }, clip) {
+  if (!clip) return [1, size];
+  const row = (y) => Math.max(0, Math.floor(y / pitch));
+  return [row(clip[0]) * columns + 1, Math.min(size, (row(clip[1]) + 1) * columns + 1)];
 }
 
 function poolCell(pool, grid, block) {
