@@ -50,7 +50,8 @@ def digest(scheduler: Scheduler) -> str:
     parts = [
         array("Q", pool.ref_cnt).tobytes(),
         array("Q", pool.free_queue).tobytes(),
-        repr([(key, pool.cached.blocks(key)) for key in pool.cached]).encode(),
+        pool.cached.fingerprint(),
+        repr(pool.secondary).encode(),
         repr([[request.request_id for request in some] for some in lists]).encode(),
         repr([(name, request_state(one, manager)) for name, one in scheduler.requests.items()]).encode(),
     ]

@@ -14,6 +14,7 @@ from engine.probe import Arguments, draft, probe, probed, usual
 from engine.record import apply_recorded, current_state
 from engine.scenario import read_scenario
 from engine.simulation import Simulation
+from engine.snapshot import digest
 from engine.tokens import Own, Shared
 from tests.engine.helpers import Run, random_scenario, random_scenarios, simulation_of
 
@@ -149,3 +150,26 @@ def test_a_draft_counts_blocks_and_hits() -> None:
     told = draft(run.sim, AddRequest("b", (Shared("s", 10), Own(5)), 3))
     assert (told.num_tokens, told.num_blocks, told.hit_tokens, told.hit_blocks) == (15, 4, 8, 2)
     assert not draft(run.sim, AddRequest("b", (Shared("s", 10),), 3, skip_reading_prefix_cache=True)).looked_up
+
+
+def test_the_digest_stands_for_the_whole_state() -> None:
+    run = Run(9)
+    digests = [digest(run.scheduler)]
+    run.add("a", 9)
+    digests.append(digest(run.scheduler))
+    for _ in range(2):
+        run.step()
+        digests.append(digest(run.scheduler))
+    run.abort("a")
+    digests.append(digest(run.scheduler))
+    run.reset()
+    digests.append(digest(run.scheduler))
+    assert len(set(digests)) == len(digests)
+    assert digest(run.fork().scheduler) == digests[-1]
+    one, other = (Run(9) for _ in range(2))
+    for some in (one, other):
+        some.add("a", [(5, 9)])
+        some.step()
+    assert digest(one.scheduler) == digest(other.scheduler)
+    other.pool.free_queue.append(other.pool.free_queue.popleft())
+    assert digest(one.scheduler) != digest(other.scheduler)
