@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.rendering.composer import abort_form, composer
 from app.rendering.figure_gauges import filled_slots
 from app.rendering.figures import figures
 from app.rendering.frame import frame
@@ -95,3 +96,19 @@ def test_every_moment_renders_and_seeking_gives_the_same(path: Path) -> None:
         again = frame(Moment.of(session, cursor), None)
         assert timeless(again.figures) == timeless(frames[at].figures)
         assert again.calls == frames[at].calls
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_a_form_is_left_out_of_a_change_only_where_it_stays_the_same(path: Path) -> None:
+    session = session_of(scenario_of(path))
+    branch = session.branch
+    moment = Moment.of(session, branch.head)
+    before = composer(moment), abort_form(moment)
+    for at in range(1, branch.end + 1):
+        branch.advance(branch.head, at, 60)
+        moment = Moment.of(session, branch.head)
+        told = frame(moment, at - 1)
+        now = composer(moment), abort_form(moment)
+        assert told.composer == (None if before[0] == now[0] and told.composer is None else now[0])
+        assert told.abort == (None if before[1] == now[1] and told.abort is None else now[1])
+        before = now

@@ -18,6 +18,7 @@ from engine.block_hash import short_hash
 from engine.config import EngineConfig
 from engine.kv_events import BlockStored
 from engine.tokens import Own
+from tests.app.conftest import browser
 from tests.app.reading import HTMX, figures_of, new_session, tags_of, text_of
 from tests.app.scenarios import STEP, add, stored
 from tests.app.test_security import HOSTILE
@@ -204,3 +205,12 @@ def test_the_first_act_tells_the_forms_where_they_stand_now(client: TestClient) 
     assert figures_of(answer)["from"] == 15
     assert f'action="{session}/add"' in answer.text
     assert f'action="{session}/reset"' in answer.text
+
+
+def test_a_frame_is_the_same_for_everybody_and_however_it_was_asked_for(client: TestClient, settings: Settings) -> None:
+    page = new_session(client)
+    posted = client.post(f"{page}/step", data={"at": "16"}, headers=HTMX)
+    with browser(settings) as stranger:
+        for path in (f"{page}/frame?at=17&from=16", f"{page}/frame?at=6&from=5", f"{page}/why?at=16&about=hit&id=R"):
+            assert stranger.get(path, headers=HTMX).content == client.get(path, headers=HTMX).content
+        assert stranger.get(f"{page}/frame?at=17&from=16").text == posted.text
