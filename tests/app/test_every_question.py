@@ -1,4 +1,4 @@
-"""Every question at every moment of every golden scenario, several groups and loads too, has an answer or a clear no."""
+"""Every question at every moment of golden scenarios, several groups and loads too, has an answer or a clear no."""
 
 from __future__ import annotations
 
