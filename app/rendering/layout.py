@@ -12,10 +12,10 @@ from engine.call_trace import CallTrace
 MOST_CELLS: Final = 64
 """Blocks of a row that are drawn one by one; of more only where they end."""
 MOST_IDS: Final = 24
-NEAR: Final = 0.22
-NEAR_RIGHT: Final = 0.42
-"""Ticks closer than this share their words; the words of a tick beyond RIGHT stand before it, and need more room."""
+WIDE: Final = 52
+"""Letters that fit over the narrowest bar."""
 RIGHT: Final = 0.78
+"""The words of a tick beyond this stand before it."""
 
 
 def layout_parts(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
@@ -44,13 +44,20 @@ def layout_ticks(parts: Sequence[BarPart]) -> tuple[LayoutTick, ...]:
         share = at / total if total else 0.0
         if not part.tokens:
             name = f"{part.kind} 0"
-            near = NEAR_RIGHT if share > RIGHT and ticks and ticks[-1].at <= RIGHT else NEAR
-            if ticks and share - ticks[-1].at < near:
+            if ticks and _start(share, name) < _end(ticks[-1]) + 1 / WIDE:
                 ticks[-1] = LayoutTick(ticks[-1].at, f"{ticks[-1].words}, {name}")
             else:
                 ticks.append(LayoutTick(share, name))
         at += part.tokens
     return tuple(ticks)
+
+
+def _start(at: float, words: str) -> float:
+    return at - len(words) / WIDE if at > RIGHT else at
+
+
+def _end(tick: LayoutTick) -> float:
+    return tick.at if tick.at > RIGHT else tick.at + len(tick.words) / WIDE
 
 
 def layout_rows(moment: Moment, call: CallTrace, parts: Sequence[BarPart]) -> tuple[LayoutRow, ...]:

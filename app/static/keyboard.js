@@ -2,6 +2,8 @@
 
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
+const CHIPS = { ArrowRight: 1, ArrowLeft: -1 };
+
 export function watchKeys(selection, panels) {
   let busy = 0;
   let waiting = null;
@@ -28,12 +30,24 @@ export function watchKeys(selection, panels) {
       if (selection.move(grid, event.key)) event.preventDefault();
       return;
     }
+    const chip = event.target.closest(".chip");
+    if (chip && CHIPS[event.key]) {
+      event.preventDefault();
+      nextChip(chip, CHIPS[event.key])?.focus();
+      return;
+    }
     if (event.key === "?") document.getElementById("keys").showModal();
     const id = TIME[event.key];
     if (!id || ownsKey(event)) return;
     event.preventDefault();
     press(id);
   });
+}
+
+/** The chip beside this one, in its row. */
+function nextChip(chip, step) {
+  const all = [...chip.closest(".chips, .slots, .card").querySelectorAll("a.chip")];
+  return all[all.indexOf(chip) + step];
 }
 
 /** Space presses a focused button or link; lists that scroll keep their keys. */

@@ -59,6 +59,16 @@ class Watched:
         self.page.click(selector)
         self.wait(at)
 
+    def until(self, expression: str, value: object) -> None:
+        """Wait until a JavaScript expression has this value."""
+        for _ in range(200):
+            found = self.page.evaluate(expression)
+            if found == value:
+                return
+            # A frame of the browser, for waiting on an expression needs eval, which the page's policy forbids.
+            self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        raise AssertionError(f"{expression} is {found}, not {value}")
+
     def model(self) -> dict[str, Any]:
         """What the figures show, as plain data."""
         plain: dict[str, Any] = self.page.evaluate("window.poolscope.model.plain()")
