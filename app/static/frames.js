@@ -23,6 +23,15 @@ export function watchFrames(model, show) {
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx) waitForServer();
   });
+  // The stops of the time line are plain links, for htmx to look at sixty of them would take as long as to draw them.
+  document.getElementById("transport").addEventListener("click", (event) => {
+    const stop = event.target.closest(".scrub .stop a");
+    if (!stop || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { base, at } = document.querySelector("#transport .buttons").dataset;
+    const query = stop.getAttribute("href").replace(/^[^?]*/, "");
+    window.htmx.ajax("GET", `${base}frame${query}&from=${at}`, { target: "#transport", swap: "none" });
+  });
   // Back to another session or to the start: their pages differ in more than the frame.
   addEventListener("popstate", () => location.reload());
   document.getElementById("figures").dataset.read = "yes";

@@ -19,7 +19,8 @@ def test_stepping_shows_the_numbers_of_the_call(view: Watched) -> None:
     for at in range(1, 7):
         view.click("#go-step", at)
     assert view.page.locator("#transport .where b").inner_text() == "after 6 of 15"
-    assert view.figure("usage")["data"][0]["value"] == pytest.approx(0.73)
+    assert view.model()["usage"]["now"] == pytest.approx(0.73)
+    assert view.ids("usage") == ["0.73"]
     assert view.ids("queue").count("74") == 1
     assert view.model()["queue"]["head"][0] == [74, 0, 0]
     assert view.page.locator("#figure-queue .words .bold").first.text_content() == "74"

@@ -11,7 +11,7 @@ import { Words } from "./words.js";
 
 const OWNERS = 8;
 const ID_SIZE = 10.5;
-const LAYERS = ["links", "null", "empty", "cached", "dots", "lookahead", "hashed", "unchanged", "plates", "marks", "lost", "rings"];
+const LAYERS = ["links", "null", "empty", "cached", "dots", "lookahead", "hashed", "unchanged", "aside", "plates", "marks", "lost", "rings"];
 
 /** How wide a cell has to be for the largest id of a pool. */
 export function idWidth(size) {
@@ -44,7 +44,7 @@ export class Cells {
     if (kind === "null") this.lines.marks.line([[x + 3, y + h - 3], [x + w - 3, y + 3]]);
     if (cell.hashed && !this.plain) this.#corner(cell);
     if (cell.lost) this.lines.lost.polygon([[x + w - 7, y + 1], [x + w - 1, y + 1], [x + w - 1, y + 7]]);
-    if (this.#veiled(cell)) this.lines.unchanged.rectangle(x - 0.5, y - 0.5, w + 1, h + 1, 0);
+    if (this.#veiled(cell)) this.lines[this.spot ? "aside" : "unchanged"].rectangle(x - 0.5, y - 0.5, w + 1, h + 1, 0);
     if (cell.changed) this.#run(cell);
     if (this.ids && cell.block !== undefined) this.#id(cell);
   }
@@ -169,7 +169,8 @@ export class Cells {
       ...this.textures.map((line, i) => stroke(`texture ${i + 1}`, line, { color: t.hues[i].tex, width: t.hues[i].pattern === "." ? 1.3 : 1 })),
       shape("lookahead", { color: t.ink3, dash: "2px,2px" }),
       shape("hashed", { width: 0, fill: t.ink }),
-      shape("unchanged", { width: 0, fill: this.spot ? t.heavyVeil : t.veil }),
+      shape("unchanged", { width: 0, fill: t.veil }),
+      shape("aside", { width: 0, fill: t.heavyVeil }),
       shape("plates", { width: 0, fill: t.page }),
       shape("marks", { color: t.line2 }),
       shape("lost", { color: t.ink }),
