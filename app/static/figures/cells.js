@@ -4,7 +4,7 @@
 // state, however many cells. As filled traces, and with a text trace for the ids, a step took ten times as long.
 
 import { box, Line } from "./paths.js";
-import { pixelLayout } from "./plot.js";
+import { NOWHERE, pixelLayout } from "./plot.js";
 import { texture } from "./texture.js";
 import { theme } from "./theme.js";
 import { Words } from "./words.js";
@@ -181,7 +181,6 @@ export class Cells {
 
 /** One shape of a layout from a Line. */
 export function stroke(name, { parts }, { color = "rgba(0,0,0,0)", width = 1, dash = "solid", fill = "rgba(0,0,0,0)" }) {
-  // A shape without a path is an error, and one that is hidden or shown has everything drawn again: a point outside.
-  const path = parts.join("") || "M-9,-9L-9,-9";
-  return { type: "path", name, path, fillcolor: fill, line: { color, width, dash } };
+  // Never hidden: to hide or show a shape has everything drawn again.
+  return { type: "path", name, path: parts.join("") || NOWHERE, fillcolor: fill, line: { color, width, dash } };
 }

@@ -4,6 +4,8 @@ import { theme } from "./theme.js";
 
 const CONFIG = { staticPlot: true, displayModeBar: false, displaylogo: false, showSendToCloud: false, responsive: false };
 
+/** A shape without a path is an error: an empty one is a point outside. */
+export const NOWHERE = "M-9,-9L-9,-9";
 const FADE = 160; // ms
 const HEIGHTS = 120; // px
 const ruler = document.createElement("canvas").getContext("2d");
@@ -44,17 +46,22 @@ export function bare() {
  * A figure of shapes alone is drawn by Plotly once. On a step only paths differ: they are put into their elements, for to
  * have Plotly compare two whole layouts takes twenty times as long. What else changes has it drawn anew.
  */
-export function draw(element, traces, layout) {
+export async function draw(element, traces, layout) {
   // The configuration is given once: to compare it again costs more than to draw.
-  if (traces.length && element.data?.length) return window.Plotly.react(element, traces, layout);
-  if (!traces.length && patch(element, layout)) return element;
-  return window.Plotly.newPlot(element, traces, layout, CONFIG);
+  if (traces.length) await (element.data?.length ? window.Plotly.react(element, traces, layout) : window.Plotly.newPlot(element, traces, layout, CONFIG));
+  else if (!patch(element, layout)) {
+    // Plotly reads every number of a path, to put it where it is already: it gets empty ones.
+    const shapes = layout.shapes.map((shape) => ({ ...shape, path: NOWHERE }));
+    const drawn = window.Plotly.newPlot(element, [], { ...layout, shapes }, CONFIG);
+    patch(element, layout);
+    await drawn;
+  }
 }
 
 /** Put new paths where the old ones were; returns whether that was all there is to do. One unit of ours is one pixel. */
 function patch(element, layout) {
   const before = element.layout;
-  if (!before || element.data.length || before.width !== layout.width || before.height !== layout.height) return false;
+  if (!before || element.data?.length || before.width !== layout.width || before.height !== layout.height) return false;
   if (before.shapes.length !== layout.shapes.length || !before.shapes.every((shape, i) => sameLook(shape, layout.shapes[i]))) return false;
   layout.shapes.forEach(({ name, path }, i) => {
     if (before.shapes[i].path === path) return;

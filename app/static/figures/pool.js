@@ -1,16 +1,12 @@
-// The block pool: one cell a block. From 14 px up it has texture and corners; below 4 px it is a heatmap of hue and state.
+// The block pool: one cell a block. From 14 px up it has texture and corners; below 4 px see pixels.js.
 
 import { Cells } from "./cells.js";
+import { pixelCells } from "./pixels.js";
 import { pixelLayout } from "./plot.js";
-import { mix, theme } from "./theme.js";
 
 export const PITCHES = [28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
 const MAX_IDS = 400;
 const NULL_GAP = 9;
-
-// The values of the heatmap; hues follow, 8 veiled and 8 pointed at.
-const [EMPTY, CACHED, CHANGED, HUES] = [1, 2, 3, 4]; // 0 is a place without a block
-const VALUES = HUES + 16;
 
 /** The largest pitch at which all blocks fit, or the one asked for; columns are a multiple of 10. */
 export function poolGrid(size, width, maxHeight, asked = null) {
@@ -59,12 +55,9 @@ export function poolFigure(model, grid, { spot = null, clip = null }) {
   const cells = new Cells({ ids: grid.pitch >= 20 && to - from <= MAX_IDS + 60, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, clip, spot });
   cells.add({ ...cellBox(grid, 0), kind: "null", block: 0 });
   for (let block = from; block < to; block += 1) cells.add(poolCell(model.pool, grid, block));
-  return {
-    traces: pixels ? [fills(model.pool, grid, spot)] : [],
-    layout: pixelLayout(Math.ceil(grid.apart + grid.columns * grid.wide) + 2, grid.height, cells.shapes()),
-    height: grid.height,
-    words: cells.words.list,
-  };
+  const { traces, shapes } = pixels ? pixelCells(model.pool, grid, spot) : { traces: [], shapes: [] };
+  const width = Math.ceil(grid.apart + grid.columns * grid.wide) + 2;
+  return { traces, layout: pixelLayout(width, grid.height, [...cells.shapes(), ...shapes]), height: grid.height, words: cells.words.list };
 }
 
 /** The first block in sight and the one behind the last. */
@@ -80,36 +73,4 @@ function poolCell(pool, grid, block) {
     ...cellBox(grid, block), block, kind: pool.kind(block), hues: pool.hues(block), hashed: pool.isHashed(block),
     changed, quiet: !changed, lost: pool.lostHash(block),
   };
-}
-
-/** Of a pool whose cells are pixels: one discrete heatmap, hue and state only, changed ones as accent dots. */
-function fills(pool, grid, spot) {
-  const { pitch, wide, columns, rows, apart } = grid;
-  const z = Array.from({ length: rows }, () => new Uint8Array(columns));
-  for (let block = 1; block < grid.size; block += 1) {
-    const place = block - 1;
-    z[(place / columns) | 0][place % columns] = value(pool, block, spot);
-  }
-  return {
-    type: "heatmap", name: "blocks", hoverinfo: "skip", showscale: false, z, x0: apart + wide / 2, dx: wide, y0: 1.5 + pitch / 2, dy: pitch,
-    zmin: -0.5, zmax: VALUES - 0.5, colorscale: scale(),
-  };
-}
-
-function value(pool, block, spot) {
-  const flags = pool.flags[block];
-  if (flags & 2) return CHANGED;
-  if (pool.refs[block] === 0) return flags & 1 ? CACHED : EMPTY;
-  const hue = Math.max(0, pool.owners[2 * block]) % 8;
-  return HUES + hue + (spot?.has(block) ? 8 : 0);
-}
-
-function scale() {
-  const t = theme();
-  const alpha = t.dark ? 0.16 : 0.34;
-  const colours = [
-    "rgba(0,0,0,0)", t.line, t.ink3, t.accent,
-    ...t.hues.map((hue) => mix(hue.fill, t.page, alpha)), ...t.hues.map((hue) => hue.line),
-  ];
-  return colours.flatMap((colour, i) => [[i / VALUES, colour], [(i + 1) / VALUES, colour]]);
 }
