@@ -7,7 +7,21 @@ URLs are relative to the page's own, so that a frame holds the same bytes wherev
 is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
-from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.calls import (
+    Call,
+    Calls,
+    CallTab,
+    Chip,
+    ChipRow,
+    Formula,
+    LayoutRow,
+    LayoutTick,
+    Next,
+    Stage,
+    Term,
+    UnitBar,
+    UnitPart,
+)
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.gallery import (
@@ -23,6 +37,7 @@ from app.contexts.gallery import (
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
+    KVEvent,
     Log,
     Mark,
     Piece,
@@ -32,6 +47,7 @@ from app.contexts.moment import (
     Tick,
     Transport,
     View,
+    WhyLink,
     Words,
 )
 from app.contexts.pages import (
@@ -52,6 +68,7 @@ from app.contexts.pages import (
     RunContext,
     Variant,
 )
+from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyContext, WhyFact
 
 __all__ = [
     "AbortForm",
@@ -60,6 +77,7 @@ __all__ = [
     "BranchRow",
     "BranchesContext",
     "Call",
+    "CallContext",
     "CallPart",
     "CallPicture",
     "CallStop",
@@ -74,6 +92,7 @@ __all__ = [
     "ConfigField",
     "ConfigGroup",
     "ConfigSection",
+    "DraftContext",
     "ErrorContext",
     "Field",
     "FinishedRow",
@@ -82,6 +101,9 @@ __all__ = [
     "FrameContext",
     "GalleryContext",
     "HashLine",
+    "KVEvent",
+    "LayoutRow",
+    "LayoutTick",
     "LifeEvent",
     "Line",
     "Log",
@@ -93,6 +115,7 @@ __all__ = [
     "Owner",
     "PageContext",
     "Piece",
+    "ProbeContext",
     "RequestRow",
     "Requests",
     "RunContext",
@@ -108,5 +131,8 @@ __all__ = [
     "UnitPart",
     "Variant",
     "View",
+    "WhyContext",
+    "WhyFact",
+    "WhyLink",
     "Words",
 ]

@@ -43,13 +43,10 @@ def laid_out(cells: Sequence[MiniCell], alt: str, width: int = WIDTH, height: in
 
 def cell(moment: Moment, block: int) -> MiniCell:
     """One block as it is now."""
-    evicted = moment.applied is not None and any(
-        event.what == "evicted" and event.block == block for event in moment.applied.events
-    )
     pool, hues = moment.pool, tuple(number % 8 + 1 for number in moment.holders(block))
     hashed, owners = pool.block_hash[block] is not None, len(moment.history.holders.get(block, ()))
     state = "shared" if owners > 1 else "held" if pool.ref_cnt[block] else "cached" if hashed else "empty"
-    return MiniCell(block, state, hues, owners, hashed, block in moment.changed, evicted)
+    return MiniCell(block, state, hues, owners, hashed, block in moment.changed, block in moment.evicted)
 
 
 def _slice(moment: Moment, blocks: range) -> MiniCell:
