@@ -7,7 +7,9 @@ are ours, so what is wrong in one is a bug and fails an assertion.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -100,6 +102,12 @@ class Story:
     def telling(self) -> Stop:
         """The stop that the gallery draws."""
         return self.stops[TELLING[self.slug]]
+
+
+@cache
+def every_story() -> Mapping[str, Story]:
+    """The lesson and every story by slug; read once."""
+    return {story.slug: story for story in (load_lesson(), *load_stories())}
 
 
 def load_lesson() -> Story:

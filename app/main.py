@@ -10,9 +10,8 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
-from app.gallery import load_lesson
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, branches, compare, config, pages, panels
+from app.routes import acts, branches, compare, config, gallery, pages, panels, share
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
@@ -21,7 +20,6 @@ from app.services.sessions import Sessions
 from app.settings import Settings
 from app.store import Store
 from app.templating import Templates, VersionedFiles
-from engine.scenario import Scenario
 
 
 def create_app(settings: Settings) -> ASGIApp:
@@ -31,7 +29,7 @@ def create_app(settings: Settings) -> ASGIApp:
         StoreError: the database can't be opened.
     """
     store = Store(settings.data)
-    sessions = Sessions(settings, store, builtin_scenario())
+    sessions = Sessions(settings, store)
     runs = Runs(sessions)
     templates = Templates()
 
@@ -45,18 +43,9 @@ def create_app(settings: Settings) -> ASGIApp:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), templates)
     add_handlers(app)
-    app.include_router(pages.router)
-    app.include_router(config.router)
-    app.include_router(panels.router)
-    app.include_router(acts.router)
-    app.include_router(branches.router)
-    app.include_router(compare.router)
+    for part in (gallery, pages, panels, config, acts, branches, compare, share):
+        app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
     guarded = OriginCheck(BodyLimit(CompressMiddleware(app), settings.max_body), own_hosts)
     return SecurityHeaders(guarded)
-
-
-def builtin_scenario() -> Scenario:
-    """The built-in scenario, "One call, traced"."""
-    return load_lesson().scenario

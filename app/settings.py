@@ -12,6 +12,8 @@ from engine.errors import InputError, shown
 from engine.scenario import Limits
 
 SERVER_LIMITS = Limits(blocks=200_000)
+COUNTS = {"SESSIONS": "sessions_loaded", "STEPS": "steps_a_call", "BODY": "max_body", "LINKS": "links"}
+"""`POOLSCOPE_MAX_…` -> the setting."""
 
 
 class SettingsError(InputError):
@@ -33,6 +35,8 @@ class Settings:
     max_body: int = 2_000_000
     steps_a_call: int = 1_000
     sessions_loaded: int = 500
+    links: int = 100_000
+    """Short links that are kept."""
     memory: int = 1_000_000_000
     """About how much loaded sessions may take together; over it the longest idle ones are unloaded."""
     replay_seconds: float = 10.0
@@ -56,7 +60,12 @@ def read_settings(
     """
     settings = Settings(data=default_data(env))
     changes: dict[str, object] = {}
-    for name, limit in (("SESSIONS", "sessions_loaded"), ("STEPS", "steps_a_call"), ("BODY", "max_body")):
+    for name, limit in (
+        ("SESSIONS", "sessions_loaded"),
+        ("STEPS", "steps_a_call"),
+        ("BODY", "max_body"),
+        ("LINKS", "links"),
+    ):
         if text := env.get(f"POOLSCOPE_MAX_{name}"):
             changes[limit] = _whole_number(text, f"POOLSCOPE_MAX_{name}", 1, 10**9)
     if text := env.get("POOLSCOPE_MAX_BLOCKS"):

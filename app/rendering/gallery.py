@@ -10,6 +10,7 @@ from app.contexts import CallPart, CallPicture, CallStop, GalleryContext, MiniCe
 from app.gallery import TOPICS, Stop, Story, load_lesson, load_stories
 from app.rendering.miniature import cell, laid_out, miniature
 from app.rendering.moment import Moment
+from app.rendering.tour import stop_query
 from app.services.blank import blank_scenario
 from app.services.session import Branch
 from engine.call_trace import CallTrace, FitTest
@@ -49,11 +50,6 @@ def _card(story: Story) -> StoryCard:
     return StoryCard(
         story.slug, story.topic, topic_key(story.topic), story.title, story.story, href, size, picture, shown=True
     )
-
-
-def stop_query(stop: Stop) -> str:
-    """The query of a stop's moment and selection."""
-    return f"?branch=main&at={stop.at}" + (f"&sel={stop.select}" if stop.select else "")
 
 
 def _moment(story: Story, stop: Stop) -> Moment:
