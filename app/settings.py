@@ -46,8 +46,10 @@ def default_data(env: Mapping[str, str]) -> Path:
     return Path(home) / "poolscope"
 
 
-def read_settings(env: Mapping[str, str], *, host: str | None = None, port: str | None = None) -> Settings:
-    """The settings of `env`; what the command line gives (`host`, `port`) goes before.
+def read_settings(
+    env: Mapping[str, str], *, host: str | None = None, port: str | None = None, public_url: str | None = None
+) -> Settings:
+    """The settings of `env`; what the command line gives (`host`, `port`, `public_url`) goes before.
 
     Raises:
         SettingsError: a value that cannot be.
@@ -61,8 +63,9 @@ def read_settings(env: Mapping[str, str], *, host: str | None = None, port: str 
         changes["limits"] = replace(settings.limits, blocks=_whole_number(text, "POOLSCOPE_MAX_BLOCKS", 1, 10**9))
     if text := env.get("POOLSCOPE_DATA"):
         changes["data"] = Path(text)
-    if text := env.get("POOLSCOPE_PUBLIC_URL"):
-        changes["public_url"] = _url(text, "POOLSCOPE_PUBLIC_URL")
+    where = "--public-url" if public_url is not None else "POOLSCOPE_PUBLIC_URL"
+    if text := public_url if public_url is not None else env.get("POOLSCOPE_PUBLIC_URL"):
+        changes["public_url"] = _url(text, where)
     if text := host if host is not None else env.get("POOLSCOPE_HOST"):
         changes["host"] = text
     where = "--port" if port is not None else "POOLSCOPE_PORT"
