@@ -12,10 +12,11 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, branches, compare, config, pages
+from app.routes import acts, api, branches, compare, config, pages
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
+from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.settings import Settings
@@ -46,13 +47,14 @@ def create_app(settings: Settings) -> ASGIApp:
         store.close()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), templates)
+    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), Replays(sessions), templates)
     add_handlers(app)
     app.include_router(pages.router)
     app.include_router(config.router)
     app.include_router(acts.router)
     app.include_router(branches.router)
     app.include_router(compare.router)
+    app.include_router(api.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
     guarded = OriginCheck(BodyLimit(CompressMiddleware(app), settings.max_body), own_hosts)

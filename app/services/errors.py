@@ -4,13 +4,18 @@
 
     ServiceError
     ├── UnknownSessionError      404
+    ├── NoSecretError            401  a program sent no secret
     ├── NotOwnerError            403  whoever lacks the secret looks only
-    ├── StaleMomentError               409  an unknown branch, an `at` that isn't there
+    ├── StaleMomentError         409  an unknown branch, an `at` that isn't there
+    ├── TooLongError             413  it takes longer than one request may
     ├── BadValueError            422  a field or a parameter; `where` names it
     └── UnavailableError         503  nothing can be stored now
+        └── FullError            503  as many do the same as there may be
 """
 
 from __future__ import annotations
+
+from engine.errors import InputError
 
 
 class ServiceError(Exception):
@@ -32,6 +37,12 @@ class UnknownSessionError(ServiceError):
     status, code = 404, "unknown_session"
 
 
+class NoSecretError(ServiceError):
+    """A program that wants to act has to send the session's secret."""
+
+    status, code = 401, "no_secret"
+
+
 class NotOwnerError(ServiceError):
     """Only the owner can act."""
 
@@ -44,6 +55,12 @@ class StaleMomentError(ServiceError):
     status, code = 409, "stale"
 
 
+class TooLongError(ServiceError):
+    """It takes more CPU than one request may; asking again doesn't help."""
+
+    status, code = 413, "too_long"
+
+
 class BadValueError(ServiceError):
     """A parameter or a field has an impossible value."""
 
@@ -54,3 +71,19 @@ class UnavailableError(ServiceError):
     """Nothing can be stored now."""
 
     status, code = 503, "unavailable"
+
+
+class FullError(UnavailableError):
+    """As many others do the same as there may be at once."""
+
+    code = "full"
+
+
+def error_body(error: InputError | ServiceError) -> dict[str, dict[str, str]]:
+    """The one error shape."""
+    return shaped(error.code, error.message, error.where, error.expected)
+
+
+def shaped(code: str, message: str, where: str, expected: str) -> dict[str, dict[str, str]]:
+    """The one error shape from its parts."""
+    return {"error": {"code": code, "message": message, "where": where, "expected": expected}}
