@@ -5,6 +5,7 @@
     ServiceError
     ├── UnknownSessionError      404
     ├── NoSecretError            401  a program sent no secret
+    ├── NoAnswerError            404  a question that makes no sense at this moment
     ├── NotOwnerError            403  whoever lacks the secret looks only
     ├── StaleMomentError         409  an unknown branch, an `at` that isn't there
     ├── TooLongError             413  it takes longer than one request may
@@ -41,6 +42,12 @@ class NoSecretError(ServiceError):
     """A program that wants to act has to send the session's secret."""
 
     status, code = 401, "no_secret"
+
+
+class NoAnswerError(ServiceError):
+    """The question makes no sense here."""
+
+    status, code = 404, "no_answer"
 
 
 class NotOwnerError(ServiceError):
