@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.services.acting import check_alone
 from app.services.errors import ServiceError, TooLongError
-from app.services.limits import check_continued
 from app.services.recording import Recorder, engine_at
 from app.services.session import SLICE_SECONDS, Branch, Session, carries_external
 from app.services.sessions import Sessions
-from app.tokenizer import tokenize
 from engine.actions import Action, AddRequest, Step
 from engine.errors import InputError, LimitError
-from engine.scenario import Limits, check_action
+from engine.scenario import Limits
 from engine.simulation import Simulation
 
 MOST_BYTES: Final = 50_000_000
@@ -42,11 +41,13 @@ class Done:
     connector: str = ""
 
 
-async def act_all(sessions: Sessions, session: Session, branch: str, at: int, actions: Sequence[Action]) -> Done:
+async def act_all(
+    sessions: Sessions, session: Session, branch: str, at: int, actions: Sequence[Action], *, alone: bool = False
+) -> Done:
     """Move on, append or branch by all of the actions, or change nothing. The lock is held, the branch chosen.
 
     Raises:
-        InputError: an action is impossible; its place is `actions[i]`, its index in the list.
+        InputError: an action is impossible; its place is `actions[i]`, its index in the list, `actions` when `alone`.
         ServiceError: it can't be done here, takes too long, or can't be stored.
     """
     session.check_place(branch, at)
@@ -59,7 +60,7 @@ async def act_all(sessions: Sessions, session: Session, branch: str, at: int, ac
     try:
         records = await _rehearse(sessions, session, at, start, actions, connector=connector)
     except InputError as error:
-        raise _at_its_place(error, at) from None
+        raise _at_its_place(error, at, alone=alone) from None
     changed = await _append(sessions, session, start, rest, connector=connector) if rest else ""
     return Done(session.chosen, at + len(actions), records, changed)
 
@@ -119,17 +120,18 @@ class _Checks:
     def __call__(self, action: Action, index: int) -> None:
         if self.at + index < self.start:
             return
-        place = f"actions[{self.at + index}]"
         self.added += isinstance(action, AddRequest)
         self.limits.check_counts(self.at + index + 1, self.added)
-        self.limits.check_action(action, place, tokenize)
-        check_action(action, self.simulation.config, place, tokenize)
-        check_continued(action, self.simulation, self.limits, place)
+        check_alone(action, self.simulation, self.limits)
 
 
-def _at_its_place(error: InputError, at: int) -> InputError:
-    """An action's place in the list that was sent, where the engine told its index in the scenario."""
-    error.where = PLACE.sub(lambda found: f"actions[{int(found[1]) - at}]", error.where, count=1)
+def _at_its_place(error: InputError, at: int, *, alone: bool) -> InputError:
+    """An action's place in what was sent, where the engine told its index in the scenario."""
+
+    def sent(found: re.Match[str]) -> str:
+        return "actions" if alone else f"actions[{int(found[1]) - at}]"
+
+    error.where = PLACE.sub(sent, error.where, count=1)
     return error
 
 

@@ -33,6 +33,10 @@ ERRORS: Final = {
         "The secret is wrong, or a browser sends this from another site's page.",
         ("not_owner", "Only the owner can act; you can look.", "", ""),
     ),
+    "CrossOrigin": (
+        "A browser sends this from another site's page.",
+        ("cross_origin", "This request comes from another site.", "", "a request from this page"),
+    ),
     "404": ("There is no such session.", ("unknown_session", "There is no session of this name.", "session", "")),
     "409": (
         "There is no such branch or moment, or no more.",
@@ -80,6 +84,7 @@ def document() -> dict[str, Any]:
             "/api/sessions/{session_id}/actions": {"parameters": [_ID], "post": _act()},
             "/api/sessions/{session_id}/records": {"parameters": [_ID], "get": _records()},
             "/api/sessions/{session_id}/permalink": {"parameters": [_ID], "get": _link()},
+            "/api/sessions/{session_id}/probe": {"parameters": [_ID], "post": _probe()},
             "/api/replay": {"post": _replay()},
         },
         "components": {
@@ -166,6 +171,18 @@ def _link() -> Schema:
     )
 
 
+def _probe() -> Schema:
+    return _operation(
+        "probe",
+        "Try a call of allocate_slots",
+        "What would it answer now? It is called on a copy, so nothing changes, and no secret is needed. Arguments that "
+        "aren't given are what the scheduler would pass for this request.",
+        ("400", "403", "404", "409", "413", "422", "503"),
+        {"200": _json("Probed", examples.probed(), "The call, stage by stage.")},
+        body=("Probe", examples.PROBE),
+    )
+
+
 def _replay() -> Schema:
     return _operation(
         "replay",
@@ -220,7 +237,8 @@ def _operation(
     if body is not None:
         content = {"application/json": {"schema": ref(body[0]), "example": body[1]}}
         operation["requestBody"] = {"required": True, "content": content}
-    told = {status: {"$ref": f"#/components/responses/{status}"} for status in errors}
+    names = {} if secret else {"403": "CrossOrigin"}
+    told = {status: {"$ref": f"#/components/responses/{names.get(status, status)}"} for status in errors}
     operation["responses"] = {**answers, **told}
     operation["security"] = [{"secret": []}] if secret else []
     return operation

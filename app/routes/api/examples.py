@@ -5,6 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from app.rendering.call_json import call_json
+from app.rendering.moment import Moment
+from app.services.session import Branch, Session
+from engine.probe import probe
 from engine.record import Record, apply_recorded, current_state
 from engine.scenario import parse_action, parse_scenario
 from engine.simulation import Simulation
@@ -39,6 +43,7 @@ ACTIONS: Final[dict[str, Any]] = {
 PROBE: Final[dict[str, Any]] = {"request": "bob", "new": 1, "lookahead": 16}
 ID: Final = "k3m9x2abcdef"
 SECRET: Final = "the-secret-that-was-answered"
+SECONDS: Final = 10.0
 HOST: Final = "http://localhost:8000"
 
 
@@ -76,6 +81,16 @@ def acted() -> dict[str, Any]:
 def replayed() -> list[Record]:
     """The records of the scenario."""
     return _run()[0][:2]
+
+
+def probed() -> dict[str, Any]:
+    """The answer to the probe, behind the actions."""
+    scenario = parse_scenario({**SCENARIO, "actions": [*SCENARIO["actions"], *ACTIONS["actions"]]})
+    branch = Branch(scenario.config, scenario.actions)
+    branch.advance(branch.head, branch.end, SECONDS)
+    moment = Moment.of(Session(ID, scenario.title, b"", branch), branch.head)
+    call = probe(branch.head.simulation, PROBE["request"], new=PROBE["new"], lookahead=PROBE["lookahead"])
+    return call_json(moment, call)
 
 
 def error(code: str, message: str, where: str, expected: str) -> dict[str, Any]:

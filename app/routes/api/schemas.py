@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from app.routes.api.probe_schema import probe_schema, probed_schema, stage_schemas
 from app.services.links import MAX_SELECT
 from engine.record_schema import record_definitions
 from engine.schema import scenario_schema
@@ -32,6 +33,12 @@ AT: Final[Schema] = {
     "description": "K, actions executed: 0 to the branch's number of actions.",
     "minimum": 0,
 }
+AT_OR_END: Final[Schema] = {
+    "type": ["integer", "null"],
+    "description": "K, actions executed; left out or null: all of the branch.",
+    "minimum": 0,
+    "maximum": MAX_INT,
+}
 
 
 def schemas() -> Schema:
@@ -47,6 +54,9 @@ def schemas() -> Schema:
         "Actions": _actions(),
         "Acted": _acted(),
         "Permalink": _permalink(),
+        "Probe": probe_schema(BRANCH, AT_OR_END),
+        "Probed": probed_schema(),
+        **stage_schemas(),
         "Error": _error(),
         **engine,
     }
@@ -102,9 +112,10 @@ def _moment() -> Schema:
 
 def _actions() -> Schema:
     several = {"type": "array", "items": ref("Action"), "minItems": 1}
-    at = {**AT, "type": ["integer", "null"], "maximum": MAX_INT, "description": "Where to act; left out: at the end."}
     actions = {"anyOf": [ref("Action"), several], "description": "One action or several, all or none."}
-    return object_of({"branch": BRANCH, "at": at, "actions": actions}, ("actions",), "Actions at a moment of a branch.")
+    return object_of(
+        {"branch": BRANCH, "at": AT_OR_END, "actions": actions}, ("actions",), "Actions at a moment of a branch."
+    )
 
 
 def _acted() -> Schema:

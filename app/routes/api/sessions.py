@@ -31,7 +31,7 @@ async def create(request: Request) -> Response:
     acted = await parts.sessions.start(scenario.title, scenario.config, scenario.actions)
     links = links_of(address_of(request), acted.session.id, acted.at)
     told = {"id": acted.session.id, "secret": acted.secret, "branch": MAIN, "at": acted.at, "links": links}
-    return answer(dumps(told), 201, {"location": links["session"]})
+    return answer(dumps(told), 201, {"location": links["session"], "cache-control": "no-store"})
 
 
 @router.get("/{session_id}")
@@ -62,7 +62,8 @@ async def act(request: Request, session_id: str) -> Response:
     place, limits = place_in_body(written), parts.settings.limits
     actions = await parts.sessions.in_thread(lambda: actions_in_body(written["actions"], limits))
     async with owned(request, session_id, place.branch) as session:
-        done = await act_all(parts.sessions, session, place.branch, place.moment(session), actions)
+        alone = isinstance(written["actions"], dict)
+        done = await act_all(parts.sessions, session, place.branch, place.moment(session), actions, alone=alone)
     return answer(await parts.sessions.in_thread(lambda: _told(done)))
 
 
