@@ -45,6 +45,16 @@ def test_a_scenario_that_stops_makes_no_session(client: TestClient, settings: Se
     assert Store(settings.data).count() == (0, 0)
 
 
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_a_shortfall_may_be_larger_than_any_number_that_a_config_holds(client: TestClient, kinds: int) -> None:
+    groups = [{"kind": "full_attention"}, {"kind": "sliding_window", "sliding_window": 16}][:kinds]
+    most = {"num_lookahead_tokens": 2**63 - 1, "max_model_len": 2**63 - 1}
+    api = Api(client, add("ada"), STEP, **most, groups=groups, block_size=1)
+    (call,) = json.loads(api.get("/records?from=1").text)["allocate_slots"]
+    assert (call["new_blocks"], call["free_before"]) == (None, 11)
+    assert "can never fit in a pool of 11" in client.get(f"/s/{api.made['id']}").text
+
+
 def test_looking_gives_the_state_of_any_moment_and_all_actions(client: TestClient) -> None:
     actions = [add("ada"), STEP, STEP]
     api = Api(client, *actions)
@@ -100,7 +110,7 @@ def test_a_permalink_says_when_it_works_on_this_machine_only(settings: Settings)
 )
 def test_only_the_owner_acts_and_deletes(client: TestClient, headers: dict[str, str], status: int, code: str) -> None:
     api = Api(client, add("ada"))
-    raw = {name: value.encode("latin-1") for name, value in headers.items()}
+    raw = {name.encode("ascii"): value.encode("latin-1") for name, value in headers.items()}
     act = client.post(f"{api.path}/actions", json={"actions": STEP}, headers=raw)
     delete = client.delete(api.path, headers=raw)
     for answer in (act, delete):
