@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from app.services.errors import FullError, ServiceError, TooLongError, error_body
 from app.services.limits import check_continued
+from app.services.record_text import record_text
 from app.services.session import SLICE_SECONDS, Session
 from app.services.sessions import Sessions, check_arrived
 from app.tokenizer import tokenize
@@ -67,7 +68,7 @@ class Recorder:
                 break
             try:
                 self.check(self.actions[self.written], self.written)
-                lines.append(dumps(apply_recorded(self.simulation, self.actions[self.written])))
+                lines.append(record_text(apply_recorded(self.simulation, self.actions[self.written])))
             except (InputError, ServiceError) as error:
                 self.error = error
                 break

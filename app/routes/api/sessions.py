@@ -13,6 +13,7 @@ from app.routes.api.asked import PLACE_KEYS, Query, actions_in_body, owned, plac
 from app.services.batch import Done, act_all
 from app.services.links import encode
 from app.services.public_url import PublicUrl, public_url
+from app.services.record_text import record_text
 from app.services.session import MAIN, Session
 from app.services.sessions import check_arrived
 from app.tokenizer import tokenize
@@ -44,9 +45,9 @@ async def look(request: Request, session_id: str) -> Response:
         check_arrived(cursor, at)
 
         def told() -> str:
-            actions = [action.to_json() for action in session.branch.actions]
-            state = current_state(cursor.simulation)
-            return dumps({"branch": session.chosen, "at": at, "actions": actions, "state": state})
+            head = dumps({"branch": session.chosen, "at": at})[:-1]
+            actions = dumps([action.to_json() for action in session.branch.actions])
+            return f'{head},"actions":{actions},"state":{record_text(current_state(cursor.simulation))}}}'
 
         return answer(await sessions.in_thread(told))
 

@@ -163,6 +163,17 @@ def test_a_session_whose_branch_main_is_deleted_can_be_acted_on_and_deleted(
         assert again.delete(api.path, headers=api.headers).status_code == 204
 
 
+def test_a_session_with_a_run_under_way_can_be_deleted(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.services.runs.PATIENCE", 0.0)
+    api = Api(client, add("ada", 40, max_tokens=4_000), num_blocks=400, max_model_len=8_000)
+    page = f"/s/{api.made['id']}"
+    headers = {**api.headers, "HX-Request": "true"}
+    assert "running" in client.post(f"{page}/run", json={"at": 1, "until": "idle"}, headers=headers).text.lower()
+    assert client.delete(api.path, headers=api.headers).status_code == 204
+    assert error_of(api.get())[0] == 404
+    assert client.get(page).status_code == 404
+
+
 def test_another_sites_page_makes_no_session(client: TestClient) -> None:
     headers = {"Origin": "http://evil.example"}
     for path in ("/api/sessions", "/api/replay"):
