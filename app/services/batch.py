@@ -8,15 +8,14 @@ executed on a copy of the engine first, so that nothing has changed when one tur
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from app.services.acting import check_alone
-from app.services.errors import ServiceError, TooLongError
+from app.services.errors import ServiceError
 from app.services.recording import Recorder, engine_at
-from app.services.session import SLICE_SECONDS, Branch, Session, carries_external
+from app.services.session import Session, carries_external
 from app.services.sessions import Sessions
 from engine.actions import Action, AddRequest, Step
 from engine.errors import InputError, LimitError
@@ -147,7 +146,7 @@ async def _append(
         if connector:
             grown, changed = await sessions.with_connector(session.branch)
             session.replace(grown)
-        await _execute(sessions, session.branch, actions)
+        await sessions.append_all(session.branch, actions)
     except (InputError, ServiceError):
         if left:
             session.drop(left)
@@ -156,23 +155,3 @@ async def _append(
         raise
     await sessions.keep(session, start)
     return changed
-
-
-async def _execute(sessions: Sessions, branch: Branch, actions: Sequence[Action]) -> None:
-    """Append all of them, in slices."""
-    done, spent = 0, 0.0
-
-    def some() -> float:
-        nonlocal done
-        start = time.thread_time()
-        while done < len(actions) and time.thread_time() - start < SLICE_SECONDS:
-            branch.append(actions[done])
-            done += 1
-        return time.thread_time() - start
-
-    while done < len(actions):
-        if spent > sessions.settings.replay_seconds:
-            raise TooLongError(
-                "These actions take longer than one request may.", "actions", "fewer actions in one call"
-            )
-        spent += await sessions.in_thread(some)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -24,7 +25,16 @@ from app.services.errors import (
     UnknownSessionError,
 )
 from app.services.running import RunEnd
-from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Node, Session, carries_external
+from app.services.session import (
+    MAIN,
+    MOST_BRANCHES,
+    MOST_LOADED,
+    SLICE_SECONDS,
+    Branch,
+    Node,
+    Session,
+    carries_external,
+)
 from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
@@ -289,10 +299,33 @@ class Sessions:
         limits = self.settings.limits
         limits.check_config(config)
         await self.in_thread(lambda: acting.check_all(config, actions, limits))
-        branch = await self.in_thread(lambda: Branch(config, actions))
-        await self._replay(branch)
+        branch = await self.in_thread(lambda: Branch(config, has_connector=carries_external(actions)))
+        await self.append_all(branch, actions)
         session = Session("", title, b"", branch)
         return Acted(session, branch.end, await self.keep(session, 0))
+
+    async def append_all(self, branch: Branch, actions: Sequence[Action]) -> None:
+        """Execute actions behind the end of a branch, in slices, each checked once more when its turn comes.
+
+        Raises:
+            InputError: one of them is impossible; those before it were appended.
+            TooLongError: it takes longer than one request may.
+        """
+        left, spent = deque(actions), 0.0
+
+        def some() -> float:
+            start = time.thread_time()
+            while left and time.thread_time() - start < SLICE_SECONDS:
+                acting.check_alone(left[0], branch.head.simulation, self.settings.limits)
+                branch.append(left.popleft())
+            return time.thread_time() - start
+
+        while left:
+            if spent > self.settings.replay_seconds:
+                raise TooLongError(
+                    "These actions take longer than one request may.", "actions", "fewer or smaller ones"
+                )
+            spent += await self.in_thread(some)
 
     async def same_from(self, session: Session, at: int, action: Action) -> str | None:
         """A branch that left the chosen one at `at` with this very action: a second click meant that one."""

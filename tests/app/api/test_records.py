@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -72,6 +73,20 @@ def test_what_is_wrong_before_the_first_record_has_its_own_status(
 ) -> None:
     for path in ("/api/replay", "/api/sessions"):
         assert error_of(client.post(path, json=written)) == error
+
+
+def test_a_prompt_that_grows_by_continuing_is_bounded(settings: Settings) -> None:
+    """Its length shows only while it runs; doubling it again and again must not build what no limit allows."""
+    few = replace(settings, limits=replace(settings.limits, prompt_tokens=100))
+    bomb = [add("a", 16), *({**add(name), "prompt": [{"continue": before}] * 2} for before, name in pairwise("abcd"))]
+    with program(few) as client:
+        lines = client.post("/api/replay", json=scenario(*bomb, max_model_len=10**9)).text.splitlines()
+        assert [json.loads(line).get("action") for line in lines] == [0, 1, None]
+        assert json.loads(lines[-1])["error"]["where"] == "actions[2].prompt"
+        made = client.post("/api/sessions", json=scenario(*bomb, max_model_len=10**9))
+        assert error_of(made) == (413, "over_limit", "actions[2].prompt")
+        assert error_of(Api(client, max_model_len=10**9).act(*bomb)) == (413, "over_limit", "actions[2].prompt")
+    assert Store(settings.data).count()[1] == 0
 
 
 @pytest.mark.parametrize("body", [b"", b"no", b'{"version": 1', b"\xff\xfe", b'{"a": Infinity}'])
