@@ -145,10 +145,13 @@ def _refused_detail(moment: Moment, call: CallTrace) -> str:
     test = call.gate if gate else call.check
     assert test is not None
     what = f"The whole sequence of {test.tokens} tokens takes" if gate else f"Slots up to token {test.tokens} take"
+    if held := sum(terms.held for terms in test.terms) * (not gate):
+        what = f"It holds {count(held, 'block')}; slots up to token {test.tokens} take"
     behind = f" and {test.headroom} must stay behind: {test.needed + test.headroom}" if test.headroom else ""
     reserved = f", {test.reserved} of them reserved" if test.reserved else ""
     only = "None is free." if not test.free else f"Only {test.free} {'is' if test.free == 1 else 'are'} free{reserved}."
-    return f"{what} {count(test.needed, 'block')}{behind}. {only}"
+    more = f"{test.needed} more" if held else count(test.needed, "block")
+    return f"{what} {more}{behind}. {only}"
 
 
 def _next(moment: Moment, trace: StepTrace, index: int) -> Next:

@@ -43,6 +43,15 @@ def changed_hashes(moment: Moment, was_changed: bool) -> Data:
     return {"hashes": {"total": len(tree), "chains": chains, "gone": sorted(tree.gone)}}
 
 
+def nothing_hashed(moment: Moment) -> str:
+    """Why the picture is empty."""
+    if not moment.cursor.simulation.config.enable_prefix_caching:
+        return "Nothing is hashed: prefix caching is off."
+    if moment.cursor.is_loading:
+        return "Nothing is hashed yet: what is loaded is hashed when its request goes on."
+    return "Nothing is hashed: no block is full." if moment.counts.live else "Nothing is hashed."
+
+
 def _chain(moment: Moment, chain: Chain) -> Data:
     keys = chain.keys
     listed = keys if len(keys) <= 2 * EDGE else keys[:EDGE] + keys[-EDGE:]

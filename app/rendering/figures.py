@@ -8,7 +8,7 @@ import orjson
 from markupsafe import Markup
 
 from app.rendering.figure_gauges import blocks, gauge_alts, series, usage
-from app.rendering.figure_hashes import changed_hashes, whole_hashes
+from app.rendering.figure_hashes import changed_hashes, nothing_hashed, whole_hashes
 from app.rendering.figure_queue import queue
 from app.rendering.figure_tables import changed_tables, tables_alt, whole_tables
 from app.rendering.groups import group_name, short_name
@@ -120,7 +120,9 @@ def _alt(moment: Moment, parts: set[str]) -> Data:
         f"{counts.empty} free and empty. {changed or 'None'} changed in this action.",
         "queue": f"{count(free, 'block')} in the free queue, {counts.cached} of them hashed. {_head(moment)}",
         "tables": tables_alt(moment) if "tables" in parts else "",
-        "hashes": f"{count(hashes, 'hash', 'hashes')} in {count(len(moment.cursor.tree.chains), 'chain')}.",
+        "hashes": f"{count(hashes, 'hash', 'hashes')} in {count(len(moment.cursor.tree.chains), 'chain')}."
+        if hashes
+        else nothing_hashed(moment),
     }
     return {**{name: text for name, text in words.items() if name in parts}, **gauge_alts(moment)}
 

@@ -32,6 +32,11 @@ def came_notice(moment: Moment, left: Node | None, connector: str) -> Notice | N
     """What came of an action: another branch than the one that was `left`, a connector (a key of `CONNECTOR`)."""
     if left is None:
         return connector_notice(connector) if connector else None
+    here = moment.branches[moment.branch]
+    if left.id == here.id or left.deleted:
+        return Notice(f"Deleted. This is {here.name}." if left.deleted else f"{here.name} it is.")
+    if here.parent != left.id:
+        return None
     notice = left_notice(moment, left)
     return replace(notice, text=f"{notice.text} {connector_notice(connector).text}") if connector else notice
 

@@ -33,6 +33,8 @@ class _Doings:
     """Tokens reused at an admission."""
     external: dict[str, int] = field(default_factory=dict)
     """Tokens that a connector supplied."""
+    start: dict[str, int] = field(default_factory=dict)
+    """Tokens computed before what was scheduled."""
     tag: dict[str, str] = field(default_factory=dict)
 
 
@@ -84,6 +86,7 @@ def _doings(moment: Moment) -> _Doings:
         return doings
     trace, output = applied.trace, applied.outcome.output
     doings.now = dict(output.num_scheduled_tokens) if output else {}
+    doings.start = {call.request: call.comp + call.new_comp + call.ext_comp for call in trace.calls if call.granted}
     doings.tag |= {call.request: "refused" for call in trace.calls if not call.granted}
     supplied = {call.request: call.ext_comp for call in trace.calls if call.granted and call.ext_comp}
     loaded = {load.request for load in trace.loads if load.stage == "used"}
@@ -113,10 +116,11 @@ def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
     now, hit, external = (tokens.get(name, 0) for tokens in (doings.now, doings.hit, doings.external))
     if load:
         hit, external = 0, computed
-    now = min(now, computed)
-    before = max(computed - now - hit - external, 0)
+    # Of verified drafts those that were rejected are not computed any more: the call tells from where it went on.
+    start = doings.start.get(name, max(computed - now, 0))
+    before = max(start - hit - external, 0)
     parts = [BarPart("comp", before), BarPart("new_comp", hit), BarPart("ext_comp", external)]
-    parts += [BarPart("new", now), BarPart("later", max(known - computed, 0))]
+    parts += [BarPart("new", now), BarPart("later", max(known - start - now, 0))]
     blocks = sum(len(table) - table.count(NULL_BLOCK) for table in moment.manager.get_blocks(name))
     return RequestRow(
         id=name,

@@ -47,7 +47,9 @@ def stages(moment: Moment, call: CallTrace) -> tuple[Stage, ...]:
         "return": _return,
     }
     reached = call.reached
-    return tuple(make(moment, call) if name in reached else _not_reached(name, call) for name, make in makers.items())
+    return tuple(
+        make(moment, call) if name in reached else _not_reached(moment, name, call) for name, make in makers.items()
+    )
 
 
 def _stage(
@@ -68,9 +70,11 @@ def _stage(
     return Stage(name, title, words, side, is_test, ran, passed, tuple(formulas), bar, tuple(rows), note)
 
 
-def _not_reached(name: str, call: CallTrace) -> Stage:
+def _not_reached(moment: Moment, name: str, call: CallTrace) -> Stage:
     if name == "gate":
-        why = "off in this config" if call.comp == 0 else "only asked at an admission"
+        is_on = moment.cursor.simulation.config.scheduler_reserve_full_isl
+        off = "not asked in this probe" if is_on else "off in this config"
+        why = off if call.comp == 0 else "only asked at an admission"
         return _stage(name, about=why, ran=False)
     return _stage(name, about="not reached", ran=False)
 
@@ -79,9 +83,17 @@ def _gate(moment: Moment, call: CallTrace) -> Stage:
     test = call.gate
     assert test is not None
     name = f"for all {count(test.tokens, 'token')}"
-    note = WAITS if not test.passes and waits_for_state(moment, call) else ""
+    note = WAITS if not test.passes and waits_for_state(moment, call) else _no_watermark(moment, test)
     formulas = (*gate_formulas(moment, test), _test(test, name))
-    return _stage("gate", passed=test.passes, formulas=formulas, bar=None if note else _bar(test), note=note)
+    return _stage("gate", passed=test.passes, formulas=formulas, bar=None if note == WAITS else _bar(test), note=note)
+
+
+def _no_watermark(moment: Moment, test: FitTest) -> str:
+    """Why an admission need not leave the watermark free (5.2)."""
+    config = moment.cursor.simulation.config
+    if test.headroom or not int(config.watermark * config.num_blocks):
+        return ""
+    return "no watermark: nothing runs that would need blocks next"
 
 
 def _check(_moment: Moment, call: CallTrace) -> Stage:

@@ -169,7 +169,12 @@ def _call_facts(moment: Moment, step: int, halt: WaitingHalt) -> Iterator[WhyFac
     if most:
         names = listed(moment, ((name, str(held[name])) for name in most[:MOST_HOLDERS]))
         more = f" and {len(most) - MOST_HOLDERS} more" if len(most) > MOST_HOLDERS else ""
-        yield WhyFact("held by", (*names, Piece(f"{more}. They come back when a request ends or is preempted.")))
+        twice = sum(held.values()) - moment.counts.live
+        shared = (
+            f"; {count(twice, 'of them is', 'of them are')} counted more than once, being shared" if twice > 0 else ""
+        )
+        back = "Blocks come back when the last request that holds them ends or is preempted."
+        yield WhyFact("held by", (*names, Piece(f"{more}{shared}. {back}")))
 
 
 # ---- why is usage 0

@@ -43,13 +43,13 @@ async def _act(request: Request, source: Source) -> Response:
     kind = request.url.path.rpartition("/")[2]
     asked = await read_asked(request, kind)
     async with parts.sessions.acting_on(source, secret_of(request), asked.branch) as session:
-        at = session.branch.end if asked.at is None else asked.at
+        at, branch = session.branch.end if asked.at is None else asked.at, session.chosen
         if asked.error is None:
             try:
                 if asked.action is None:
-                    acted = await parts.runs.begin(session, asked.branch, at, asked.until)
+                    acted = await parts.runs.begin(session, branch, at, asked.until)
                 else:
-                    acted = await parts.sessions.act(session, asked.branch, at, asked.action, instead=asked.instead)
+                    acted = await parts.sessions.act(session, branch, at, asked.action, instead=asked.instead)
                 if wants_frame(request) or acted.run is None or acted.run.why:
                     return await answer_acted(request, acted, at)
             except (InputError, ServiceError) as error:
@@ -59,10 +59,10 @@ async def _act(request: Request, source: Source) -> Response:
         if asked.error is not None:
             return await _refusal(request, session, asked, at)
     # Only htmx shows how a run gets on; everybody else waits for its end.
-    under_way = parts.runs.find(session.id, asked.branch)
+    under_way = parts.runs.find(session.id, branch)
     if under_way is not None:
         await under_way.done.wait()
-    async with parts.sessions.opened(session.id, asked.branch) as session:
+    async with parts.sessions.opened(session.id, branch) as session:
         run = under_way.run.end if under_way else acted.run
         return await answer_acted(request, Acted(session, session.branch.end, acted.secret, run), at)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -23,7 +23,7 @@ from app.routes.pages import branch_of, frame_answer, is_owner, place_of
 from app.routes.places import asked_source
 from app.services.errors import BadValueError, ServiceError
 from app.services.running import RunEnd
-from app.services.session import MAIN, Session
+from app.services.session import Session
 from app.services.sessions import Acted
 from app.services.sources import Source
 from engine.errors import InputError
@@ -37,8 +37,9 @@ router = APIRouter()
 @router.get("/{source:stored}/run")
 async def progress(request: Request) -> Response:
     """How a run gets on; once it has ended, the frame of the end."""
-    parts, branch, session_id = parts_of(request), branch_of(request), asked_source(request).name
-    async with parts.sessions.opened(asked_source(request), branch) as session:
+    parts, session_id = parts_of(request), asked_source(request).name
+    async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
+        branch = session.chosen
         under_way, ended = parts.runs.find(session_id, branch), parts.runs.ended(session_id, branch)
         run = under_way.run.end if under_way else ended or RunEnd("steps", 0)
         if wants_json(request):
@@ -63,9 +64,8 @@ async def stop(request: Request) -> Response:
     """Stop the run that is under way at the next whole step."""
     session_id = asked_source(request).name
     parts, fields = parts_of(request), await read_plain(request)
-    branch = fields.get("branch", MAIN)
-    async with parts.sessions.acting_on(session_id, secret_of(request), branch):
-        pass
+    async with parts.sessions.acting_on(session_id, secret_of(request), _text(fields, "branch")) as session:
+        branch = session.chosen
     run = await parts.runs.stop(session_id, branch)
     async with parts.sessions.opened(asked_source(request), branch) as session:
         ended = run.end if run else parts.runs.ended(session_id, branch) or RunEnd("stopped", 0)
@@ -111,12 +111,14 @@ async def delete(request: Request) -> Response:
 
 async def _change(request: Request, kind: str) -> Response:
     parts, fields = parts_of(request), await read_plain(request)
-    branch = fields.get("branch", MAIN)
+    _check_known(fields, ("name",) if kind == "rename" else ())
+    if not (branch := _text(fields, "branch")):
+        raise BadValueError("Which branch is meant isn't said.", "branch", "the id of a branch")
     async with parts.sessions.acting_on(asked_source(request), secret_of(request), branch) as session:
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         try:
             if kind == "rename":
-                await parts.branching.rename(session, branch, fields.get("name", ""))
+                await parts.branching.rename(session, branch, _text(fields, "name"))
             else:
                 await parts.sessions.choose(session, await parts.branching.delete(session, branch))
                 at = min(at, session.branch.end)
@@ -140,8 +142,8 @@ async def vary(request: Request) -> Response:
 
 async def _vary(request: Request, source: Source) -> Response:
     parts, fields = parts_of(request), await read_plain(request)
-    branch = fields.get("branch", MAIN)
-    async with parts.sessions.acting_on(source, secret_of(request), branch) as session:
+    async with parts.sessions.acting_on(source, secret_of(request), _text(fields, "branch")) as session:
+        branch = session.chosen
         asked = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         try:
             config, name = varied(session.branch.config, _knobs(fields))
@@ -159,6 +161,30 @@ async def _vary(request: Request, source: Source) -> Response:
         return await answer_acted(request, Acted(session, at, done.secret, left=branch), at, told)
 
 
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    """A field that is a text; "" where it is missing.
+
+    Raises:
+        BadValueError: a program sent something else.
+    """
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise BadValueError(f"{name} is no text.", name, "a text")
+    return value
+
+
+def _check_known(fields: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse what would be ignored.
+
+    Raises:
+        BadValueError: a field that this doesn't know.
+    """
+    known = ("branch", "at", *known)
+    for name in fields:
+        if name not in known:
+            raise BadValueError(f"{name} is not known here.", name, f"only {', '.join(known)}")
+
+
 def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What is turned: one knob of a form, or the options that a program sent."""
     if "knob" in fields:
@@ -173,8 +199,9 @@ def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:
 async def fork(request: Request) -> Response:
     """A copy of the session for whoever asks; he needs no secret, and gets one."""
     parts, fields = parts_of(request), await read_plain(request)
-    branch = fields.get("branch", MAIN)
-    async with parts.sessions.opened(asked_source(request), branch) as session:
+    _check_known(fields, ())
+    async with parts.sessions.opened(asked_source(request), _text(fields, "branch")) as session:
+        branch = session.chosen
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         new, secret = await parts.branching.copy(session)
         end = session.branch.end

@@ -13,9 +13,8 @@ from starlette.datastructures import UploadFile
 from app.rendering.words import told
 from app.routes.answers import whole_number
 from app.services.acting import STEP
-from app.services.errors import BadValueError, ServiceError
+from app.services.errors import BadValueError, NoFormError, ServiceError
 from app.services.running import CONDITIONS, Until
-from app.services.session import MAIN
 from engine.actions import Action
 from engine.errors import InputError
 from engine.scenario import loads, parse_action
@@ -29,6 +28,8 @@ DO: Final = {"step": "step", "add": "add_request", "abort": "abort", "reset": "r
 MOST_FIELDS: Final = 1_000
 MOST_BYTES: Final = 2**24
 """Never reached: the limit on bodies is smaller."""
+FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+EXPECTED: Final = f"application/json, {' or '.join(FORMS)}"
 MOST_DIGITS: Final = 18
 NUMBERS: Final = ("tokens", "shared_tokens", "max_tokens", "priority", "external_tokens", "external_steps")
 MOST_STEPS: Final = 20_000
@@ -39,7 +40,8 @@ class Asked:
     """What a POST asks for; `action` is None for a run. `typed`: what stood in the fields; `errors`: what is wrong."""
 
     kind: str
-    branch: str = MAIN
+    branch: str = ""
+    """"": the first one that lives."""
     at: int | None = None
     """None: the end."""
     action: Action | None = None
@@ -67,7 +69,7 @@ async def read_asked(request: Request, kind: str) -> Asked:
         else:
             form = await read_form(request)
             asked.typed = {name: values[-1] for name, values in form.items()}
-            asked.branch = asked.typed.get("branch", MAIN)
+            asked.branch = asked.typed.get("branch", "")
             asked.at = whole_number(asked.typed.get("at"), "at", -1)
             asked.at = None if asked.at < 0 else asked.at
             _from_form(asked, form)
@@ -100,13 +102,22 @@ def read_fields(asked: Asked) -> None:
 
 
 async def read_form(request: Request) -> dict[str, list[str]]:
-    """The fields of a form, a list of values each; files count as nothing."""
+    """The fields of a form, a list of values each; files count as nothing.
+
+    Raises:
+        ServiceError: it is no form; text that is not UTF-8.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in FORMS and await request.body():
+        raise NoFormError(f"A body of the type {kind or 'unknown'} is not read here.", "header Content-Type", EXPECTED)
     fields: dict[str, list[str]] = {}
     async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES) as form:
         for name, value in form.multi_items():
             if not isinstance(value, UploadFile):
                 if NOT_UTF8 in value:
                     raise BadValueError("This text is not valid Unicode.", name, "text in UTF-8")
+                if name.lstrip().startswith("{"):
+                    raise NoFormError("This is JSON, sent as a form.", "header Content-Type", "application/json")
                 fields.setdefault(name, []).append(value)
     return fields
 
@@ -116,6 +127,9 @@ def _from_json(asked: Asked, body: bytes) -> None:
     written = record(loads(body), "", _Anything(), ())
     _place_from_json(asked, written)
     if asked.kind == "run":
+        for name in written:
+            if name not in ("until", "steps"):
+                raise BadValueError(f"{name} is not known here.", name, "only branch, at, until, steps")
         _run(asked, written)
         return
     if asked.kind == "step":
@@ -125,7 +139,7 @@ def _from_json(asked: Asked, body: bytes) -> None:
 
 def _place_from_json(asked: Asked, written: dict[str, Any]) -> None:
     """Take the branch and the moment out of what a program sent."""
-    branch, at = written.pop("branch", MAIN), written.pop("at", None)
+    branch, at = written.pop("branch", ""), written.pop("at", None)
     if not isinstance(branch, str):
         raise BadValueError("branch is not a name.", "branch", "the name of a branch")
     if at is not None and (not isinstance(at, int) or isinstance(at, bool) or at < 0):
@@ -166,6 +180,8 @@ def _run(asked: Asked, written: Mapping[str, object]) -> None:
     what, steps = written.get("until", ""), written.get("steps")
     if what not in ("", *CONDITIONS):
         raise BadValueError("A run can't stop at that.", "until", f"one of {', '.join(CONDITIONS)}")
+    if steps is not None and not what:
+        raise BadValueError("So many steps of what?", "until", 'steps belong to "count"')
     if what == "count" and (not isinstance(steps, int) or isinstance(steps, bool) or not 0 < steps <= MOST_STEPS):
         raise BadValueError("How many steps?", "steps", f"a whole number from 1 to {MOST_STEPS}")
     asked.until = Until(str(what), steps if what == "count" and isinstance(steps, int) else 0)

@@ -21,7 +21,7 @@ from app.routes.places import asked_source, way_back
 from app.services.cursor import Cursor
 from app.services.errors import ServiceError
 from app.services.running import ENDS, RunEnd
-from app.services.session import MAIN, Session
+from app.services.session import Session
 from app.services.sources import Source
 from app.services.stored import owns
 
@@ -82,8 +82,8 @@ def place_of(request: Request, session: Session) -> int:
 
 
 def branch_of(request: Request) -> str:
-    """The branch that the URL asks for."""
-    return request.query_params.get("branch", MAIN)
+    """The branch that the URL asks for; "": it names none."""
+    return request.query_params.get("branch", "")
 
 
 def call_of(request: Request) -> int | None:

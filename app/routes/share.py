@@ -19,7 +19,7 @@ from app.services.errors import BadValueError, ServiceError
 from app.services.links import MAX_SELECT, encode
 from app.services.public_url import PublicUrl, public_url
 from app.services.scenarios import scenario_of
-from app.services.session import MAIN, Session
+from app.services.session import Session
 from app.services.short_links import MAX_CODE, known_key, shorten
 from engine.errors import LimitError
 
@@ -57,7 +57,7 @@ async def make_short(request: Request) -> Response:
     """Keep a short link to a moment. Whoever can look may: what it shows can be seen anyway."""
     parts, fields = parts_of(request), await read_plain(request)
     select = str(fields.get("sel", ""))
-    async with parts.sessions.opened(asked_source(request), str(fields.get("branch", MAIN))) as session:
+    async with parts.sessions.opened(asked_source(request), str(fields.get("branch", ""))) as session:
         at = whole_number(fields.get("at"), "at", session.branch.end)
         session.check_place(session.chosen, at)
         code = await parts.sessions.in_thread(lambda: _code(session, at, select))

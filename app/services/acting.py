@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from unicodedata import category
 
 from app.services.errors import BadValueError
 from app.services.limits import check_continued
@@ -51,6 +52,16 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
             )
 
 
+def _check_id(action: Action, where: str) -> None:
+    """Refuse an id that a page can't carry.
+
+    Raises:
+        BadValueError: it is blank, or has control characters.
+    """
+    if isinstance(action, AddRequest) and (not action.id.strip() or any(category(one) == "Cc" for one in action.id)):
+        raise BadValueError("A page can't show this id.", f"{where}.id", "something visible, no control characters")
+
+
 def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -> None:
     """Check, before any of them runs, whether actions can run on a config.
 
@@ -59,6 +70,7 @@ def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -
     """
     limits.check_counts(len(actions), sum(isinstance(action, AddRequest) for action in actions))
     for index, action in enumerate(actions):
+        _check_id(action, f"actions[{index}]")
         limits.check_action(action, f"actions[{index}]", tokenize)
         check_action(action, config, f"actions[{index}]", tokenize)
 
@@ -70,6 +82,7 @@ def check_alone(action: Action, simulation: Simulation, limits: Limits) -> None:
         InputError: the first thing that is wrong.
     """
     where = f"actions[{simulation.num_actions}]"
+    _check_id(action, where)
     limits.check_action(action, where, tokenize)
     check_action(action, simulation.config, where, tokenize)
     check_continued(action, simulation, limits, where)

@@ -9,6 +9,7 @@
     ├── NotOwnerError            403  whoever lacks the secret looks only
     ├── StaleMomentError         409  an unknown branch, an `at` that isn't there
     ├── TooLongError             413  it takes longer than one request may
+    ├── NoFormError              415  a body of a kind that is not read
     ├── BadValueError            422  a field or a parameter; `where` names it
     └── UnavailableError         503  nothing can be stored now
         └── FullError            503  as many are stored, or do the same at once, as there may be
@@ -84,6 +85,12 @@ class BadValueError(ServiceError):
     """A parameter or a field has an impossible value."""
 
     status, code = 422, "invalid"
+
+
+class NoFormError(ServiceError):
+    """A body of a kind that is not read."""
+
+    status, code = 415, "unsupported_media_type"
 
 
 class UnavailableError(ServiceError):

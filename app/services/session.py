@@ -250,6 +250,12 @@ class Session:
         """The branches that are not deleted."""
         return [node for node in self.nodes.values() if not node.deleted]
 
+    def meant(self, branch: str) -> str:
+        """The id of a branch; "" stands for the first one, or where that was deleted for the first that is left."""
+        if branch or not self.nodes[MAIN].deleted:
+            return branch or MAIN
+        return self.living[0].id
+
     @property
     def source(self) -> Source:
         """Where its page is."""
@@ -297,6 +303,7 @@ class Session:
         Raises:
             StaleMomentError: it isn't.
         """
+        branch = self.meant(branch)
         self.find(branch)
         if branch != self.chosen:
             raise StaleMomentError("Another branch is open.", "branch", self.chosen)

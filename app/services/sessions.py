@@ -118,7 +118,7 @@ class Sessions:
                     await (self._load(slot.session) if session_id else self._read_origin(slot.session, source))
                 slot.weight = slot.weight or 1
                 if branch is not None:
-                    await self.choose(slot.session, branch)
+                    await self.choose(slot.session, slot.session.meant(branch))
                 yield slot.session
                 if slot.weight:
                     slot.weight = slot.session.weight

@@ -11,7 +11,7 @@ from fastapi import Request
 
 from app.routes.answers import NUMBER, parts_of
 from app.services.errors import BadValueError, NoSecretError, NotOwnerError
-from app.services.session import MAIN, Session
+from app.services.session import Session
 from engine.actions import Action
 from engine.errors import ScenarioError, shown
 from engine.scenario import Limits, loads, parse_action
@@ -55,7 +55,7 @@ def place_in_body(written: dict[str, Any]) -> Place:
         InputError: one of them can't be one.
     """
     at = written.get("at")
-    return Place(text(written.get("branch", MAIN), "branch"), None if at is None else whole_number(at, "at", 0))
+    return Place(text(written.get("branch", ""), "branch"), None if at is None else whole_number(at, "at", 0))
 
 
 def actions_in_body(written: object, limits: Limits) -> list[Action]:
@@ -116,7 +116,7 @@ class Query:
     @property
     def place(self) -> Place:
         """`branch` and `at`."""
-        return Place(self.text("branch", MAIN), self.number("at"))
+        return Place(self.text("branch", ""), self.number("at"))
 
 
 @asynccontextmanager

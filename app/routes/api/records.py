@@ -10,7 +10,6 @@ from starlette.responses import Response, StreamingResponse
 from app.routes.answers import parts_of
 from app.routes.api.asked import Query
 from app.services.errors import BadValueError
-from app.services.session import MAIN
 
 router = APIRouter(prefix="/api")
 JSON_LINES = "application/jsonl"
@@ -23,7 +22,7 @@ async def records(request: Request, session_id: str) -> Response:
     first, end = query.number("from") or 0, query.number("to")
     if end is not None and end < first:
         raise BadValueError(f"to is {end}, before from, {first}.", "to", f"a whole number, {first} or more")
-    return await _stream(parts_of(request).replays.of_session(session_id, query.text("branch", MAIN), first, end))
+    return await _stream(parts_of(request).replays.of_session(session_id, query.text("branch", ""), first, end))
 
 
 @router.post("/replay")

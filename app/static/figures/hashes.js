@@ -14,7 +14,7 @@ export function hashesFigure(model, width, { clip, spot }) {
   const cells = new Cells({ clip, spot });
   const { chains, total } = model.hashes ?? { chains: [], total: 0 };
   if (!total) {
-    cells.note(0, 12, "Nothing is hashed yet: no block is full.", { tone: "ink2" });
+    cells.note(0, 12, model.alt.hashes, { tone: "ink2" });
     return cells.figure(width, 40);
   }
   const pitch = idWidth(model.pool.size) + 1;
