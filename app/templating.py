@@ -28,6 +28,7 @@ class Templates:
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
+            auto_reload=False,  # every include would ask the disk
             trim_blocks=True,
             lstrip_blocks=True,
         )

@@ -85,13 +85,15 @@ class Simulation:
         self._traced = traced
         self.scheduler = Scheduler(config, connector=self.connector, emit=self._log.append if traced else no_trace)
 
-    def fork(self) -> Simulation:
-        """An independent copy, to try something on."""
+    def fork(self, *, traced: bool | None = None) -> Simulation:
+        """An independent copy, to try something on; `traced`: as in the original unless it is given."""
         twin = object.__new__(Simulation)
         twin.__dict__.update(self.__dict__)
         twin._log = []
+        if traced is not None:
+            twin._traced = traced
         twin.connector = self.connector and self.connector.fork()
-        twin.scheduler = self.scheduler.fork(twin._log.append if self._traced else no_trace, twin.connector)
+        twin.scheduler = self.scheduler.fork(twin._log.append if twin._traced else no_trace, twin.connector)
         twin.history = self.history.fork()
         living = self.scheduler.requests  # the script of a request that left changes no more
         twin.scripts = {name: script.fork() if name in living else script for name, script in self.scripts.items()}
@@ -134,7 +136,24 @@ class Simulation:
         self.num_actions += 1
         return outcome
 
-    def _add(self, action: AddRequest) -> None:
+    def attempt(self, what: Callable[[Scheduler], object]) -> tuple[Entry, ...]:
+        """Do something to the scheduler outside of any action, and return its trace. Only for a fork.
+
+        No replay does it. The history takes it in, so that holders and hits can be read afterwards.
+        """
+        what(self.scheduler)
+        log = tuple(self._log)
+        self._log.clear()
+        self.history.absorb(self.num_actions, log)
+        return log
+
+    def request_of(self, action: AddRequest) -> tuple[Request, tuple[Span, ...]]:
+        """The request that an action would add now, and its prompt in spans. Changes nothing.
+
+        Raises:
+            RequestError: the action is impossible now.
+            InputError: the tokenizer refuses a text.
+        """
         where = f"actions[{self.num_actions}]"
         name = action.id
         if name in self.scheduler.requests:
@@ -145,7 +164,6 @@ class Simulation:
         place = f"{where}.prompt"
         prompt = resolve(action.prompt, name, use, lambda id: self._continued(id, place), self.tokenize, place)
         check_request(action, self.config, count_of(prompt), where, RequestError)
-        number = self._num_added + 1
         request = Request(
             name,
             tokens_of(prompt),
@@ -158,11 +176,16 @@ class Simulation:
             lora=action.lora,
             skip_reading_prefix_cache=action.skip_reading_prefix_cache,
         )
+        return request, prompt
+
+    def _add(self, action: AddRequest) -> None:
+        request, prompt = self.request_of(action)
+        name, number = action.id, self._num_added + 1
         self.scheduler.add_request(request)
         self.scripts[name] = Script(
             prompt, action.output_spans(number, self.config.num_speculative_tokens), action.accept
         )
-        self.uses[name], self._num_added = use, number
+        self.uses[name], self._num_added = self.uses.get(name, 0) + 1, number
         if self.connector is not None and action.external is not None:
             self.connector.plans[name] = action.external
 

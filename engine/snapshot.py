@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from array import array
 from collections.abc import Iterable
 
 from engine.block_hash import short_hash
@@ -38,3 +40,19 @@ def state(scheduler: Scheduler, order: Iterable[str]) -> dict[str, object]:
         "num_free_blocks": len(free_queue),
         "usage": round(pool.get_usage(), 9),
     }
+
+
+def digest(scheduler: Scheduler) -> str:
+    """16 hex digits that stand for the whole state: equal states have equal ones. O(pool), but quick."""
+    manager = scheduler.kv_cache_manager
+    pool = manager.block_pool
+    lists = (scheduler.running, scheduler.loads.holding, scheduler.waiting)
+    parts = [
+        array("Q", pool.ref_cnt).tobytes(),
+        array("Q", pool.free_queue).tobytes(),
+        pool.cached.fingerprint(),
+        repr(pool.secondary).encode(),
+        repr([[request.request_id for request in some] for some in lists]).encode(),
+        repr([(name, request_state(one, manager)) for name, one in scheduler.requests.items()]).encode(),
+    ]
+    return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]

@@ -1,5 +1,7 @@
 """Build app/static/vendor/: htmx with its SSE extension in one file, plotly.js with our trace types only.
 
+And build/axe.js, which only the browser tests use: it is not served.
+
 Both come from npm, pinned by package-lock.json. A machine without Node.js gets it from PyPI, into the Python
 environment that runs this script. Nothing is done when the folder was built from the same inputs before.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "app" / "static" / "vendor"
+AXE = ROOT / "build" / "axe.js"
 INPUTS = [ROOT / "package.json", ROOT / "package-lock.json", ROOT / ".npmrc"]
 TRACES = ["scatter", "heatmap", "bar", "indicator"]
 OLDEST_NODE = 20
@@ -28,7 +31,7 @@ def main() -> int:
     """Build the folder, or leave it when it is current. Returns an exit code."""
     stamp = hashlib.sha256(b"\0".join(path.read_bytes() for path in [*INPUTS, Path(__file__)])).hexdigest()
     stamp_file = VENDOR / "built-from"
-    if stamp_file.exists() and stamp_file.read_text() == stamp:
+    if stamp_file.exists() and stamp_file.read_text() == stamp and AXE.exists():
         return 0
     print("Building app/static/vendor/ ...", flush=True)
     node, npm = find_node()
@@ -47,6 +50,8 @@ def main() -> int:
         modules = work / "node_modules"
         packages = {"htmx.org", *build_plotly(node, work, out)}
         build_htmx(modules, out)
+        AXE.parent.mkdir(exist_ok=True)
+        shutil.copy(modules / "axe-core" / "axe.min.js", AXE)
         write_licences(modules, packages, out)
         (out / "built-from").write_text(stamp)
         shutil.rmtree(VENDOR, ignore_errors=True)

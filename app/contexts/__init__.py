@@ -7,12 +7,27 @@ URLs are relative to the page's own, so that a frame holds the same bytes wherev
 is `?branch=main&at=3`, everything else starts with `view.base`.
 """
 
-from app.contexts.calls import Call, Calls, CallTab, Chip, ChipRow, Formula, Next, Stage, Term, UnitBar, UnitPart
+from app.contexts.calls import (
+    Call,
+    Calls,
+    CallTab,
+    Chip,
+    ChipRow,
+    Formula,
+    LayoutRow,
+    LayoutTick,
+    Next,
+    Stage,
+    Term,
+    UnitBar,
+    UnitPart,
+)
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
+    KVEvent,
     Log,
     Mark,
     Piece,
@@ -22,6 +37,7 @@ from app.contexts.moment import (
     Tick,
     Transport,
     View,
+    WhyLink,
     Words,
 )
 from app.contexts.pages import (
@@ -42,6 +58,7 @@ from app.contexts.pages import (
     RunContext,
     Variant,
 )
+from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyContext, WhyFact
 
 __all__ = [
     "AbortForm",
@@ -50,6 +67,7 @@ __all__ = [
     "BranchRow",
     "BranchesContext",
     "Call",
+    "CallContext",
     "CallTab",
     "Calls",
     "Chip",
@@ -61,6 +79,7 @@ __all__ = [
     "ConfigField",
     "ConfigGroup",
     "ConfigSection",
+    "DraftContext",
     "ErrorContext",
     "Field",
     "FinishedRow",
@@ -68,6 +87,9 @@ __all__ = [
     "Formula",
     "FrameContext",
     "HashLine",
+    "KVEvent",
+    "LayoutRow",
+    "LayoutTick",
     "LifeEvent",
     "Line",
     "Log",
@@ -77,6 +99,7 @@ __all__ = [
     "Owner",
     "PageContext",
     "Piece",
+    "ProbeContext",
     "RequestRow",
     "Requests",
     "RunContext",
@@ -90,5 +113,8 @@ __all__ = [
     "UnitPart",
     "Variant",
     "View",
+    "WhyContext",
+    "WhyFact",
+    "WhyLink",
     "Words",
 ]

@@ -16,6 +16,8 @@ class Term:
     name: str
     wrong: bool = False
     """The part of a test that does not fit."""
+    blocks: tuple[int, ...] = ()
+    """The blocks that it counts, where they have ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Chip:
     changed: bool
     numbers: tuple[int, ...]
     """Its holders now, two at most, the longest holder first."""
+    filled: float = 1.0
+    """The share of it that holds tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChipRow:
-    """Blocks with one caption; of more than 40 the first and last 20 are listed, `folded` are between."""
+    """Blocks with one caption; of more than 16 the first and last 8 are listed, `folded` are between."""
 
     chips: tuple[Chip, ...]
     folded: int
@@ -97,6 +101,30 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
+class LayoutRow:
+    """A group's blocks beneath the tokens of a call: so many entries held before, taken by the call, and in all."""
+
+    label: str
+    block_size: int
+    total: int
+    num_old: int
+    num_new: int
+    old: tuple[Chip, ...]
+    new: tuple[Chip, ...]
+    """Both empty where there are too many to be drawn one by one."""
+    ids: bool
+    """Whether an id fits into a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutTick:
+    """Parts of length 0, as "comp 0, new_comp 0", and where they would stand, 0 to 1."""
+
+    at: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One `allocate_slots` call, told whole."""
 
@@ -109,8 +137,9 @@ class Call:
     """The second sentence: where the numbers come from."""
     layout: tuple[BarPart, ...]
     """comp, new_comp, ext_comp, new, lookahead (always all five, in tokens), then later."""
-    table: tuple[ChipRow, ...]
-    """The table after the call, a row a group; empty when refused."""
+    ticks: tuple[LayoutTick, ...]
+    rows: tuple[LayoutRow, ...]
+    """The blocks beneath the layout, a row a group."""
     stages: tuple[Stage, ...]
     next: Next | None
     """None when granted."""
@@ -131,7 +160,7 @@ class CallTab:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of this step in call order. With many, only the first ones and the chosen one are told whole."""
+    """The calls of this step in call order. Of many only the chosen one is told whole; another is asked for."""
 
     tabs: tuple[CallTab, ...]
     calls: tuple[Call, ...]

@@ -101,6 +101,14 @@ class BarPart:
 
 
 @dataclass(frozen=True, slots=True)
+class WhyLink:
+    """A question that a Why? card answers; `query` is whole, as `?branch=main&at=3&about=waiting&id=R`."""
+
+    label: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class RequestRow:
     """A living request."""
 
@@ -128,6 +136,7 @@ class RequestRow:
     """ "945 + 1 now", "128 hit + 100 now, 72 to go", or "loading 8 tokens, step 2 of 3"."""
     facts: tuple[str, ...]
     """What differs from a plain request: "priority 3", "salt x", "LoRA y", "preempted twice"."""
+    whys: tuple[WhyLink, ...] = ()
     is_loading: bool = False
     """It holds blocks that a connector fills, or has filled."""
 
@@ -169,12 +178,38 @@ class Sentence:
 
     kind: str
     words: Words
+    requests: tuple[int, ...] = ()
+    """The numbers of the requests that it names, each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class KVEvent:
+    """A KV event as vLLM publishes it; `kind`: BlockStored, BlockRemoved or AllBlocksCleared.
+
+    Hashes are 16 hex digits; of more than 8 the first ones are listed, `more` are left out. Of a kind that lacks a
+    field it is "" or 0.
+    """
+
+    kind: str
+    hashes: tuple[str, ...] = ()
+    more: int = 0
+    parent: str = ""
+    tokens: int = 0
+    """How many token ids it carries."""
+    block_size: int = 0
+    group: int = 0
+    lora: str = ""
+    extra_keys: int = 0
+    """How many of its hashes carry an adapter's name or a salt."""
+    medium: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What the action did, in sentences."""
+    """What the action did, in sentences; and its KV events, at most 60 of them."""
 
     head: str
     """ "step 3", or what else the action was."""
     sentences: tuple[Sentence, ...]
+    events: tuple[KVEvent, ...] = ()
+    events_total: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from app.contexts.calls import Calls
-from app.contexts.moment import Log, Requests, Transport, View, Words
+from app.contexts.moment import Log, Requests, Transport, View, WhyLink, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Field:
     value: str
     hint: str
     kind: str = "text"
-    """text, number or checkbox (value "on" or "")."""
+    """text, number, checkbox (value "on" or "") or choice (value "", "yes" or "no")."""
     error: str = ""
     more: bool = False
     """Belongs under "more options"."""
@@ -66,16 +66,21 @@ class AbortForm:
 
 @dataclass(frozen=True, slots=True)
 class FrameContext:
-    """frame.html: everything that a move in time changes; the same for everybody."""
+    """frame.html: everything that a move in time changes; the same for everybody.
+
+    Where `delta`, a form is None that is the same as at the moment before, but for its hidden `branch` and `at`.
+    """
 
     view: View
     transport: Transport
     requests: Requests
     calls: Calls
     log: Log
-    composer: Composer
-    abort: AbortForm
+    composer: Composer | None
+    abort: AbortForm | None
     notice: Notice | None
+    why_usage: WhyLink | None
+    """Offered when usage is 0 and something is cached."""
     figures: Markup
     """The figures' data as JSON that may stand in a script element."""
     delta: bool

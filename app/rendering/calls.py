@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.contexts import BarPart, Call, Calls, CallTab, ChipRow, Next, Piece, Words
-from app.rendering.groups import group_name
+from app.contexts import Call, Calls, CallTab, Next, Piece, Words
+from app.rendering.layout import layout_parts, layout_rows, layout_ticks
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import waits_for_state
-from app.rendering.stages import chip_row, stages
+from app.rendering.stages import stages
 from app.rendering.words import count, listed, sentence
 from engine.actions import Step
 from engine.call_trace import CallTrace
 from engine.step_trace import StepTrace
 
-TOLD: Final = 8
+TOLD: Final = 3
+"""Calls of a step that are told whole; of more only the chosen one."""
 MOST_TABS: Final = 200
 
 
-def calls(moment: Moment) -> Calls:
-    """Every call as a tab; the first ones and the chosen one told whole."""
+def calls(moment: Moment, chosen: int | None = None) -> Calls:
+    """Every call as a tab; the chosen one told whole, and the others where they are few."""
     trace = moment.applied.trace if moment.applied else None
     if trace is None or not trace.calls:
         return _no_calls(moment)
-    chosen = _chosen(trace)
-    told = {*range(min(TOLD, len(trace.calls))), chosen}
+    if chosen is None or chosen >= len(trace.calls):
+        chosen = _chosen(trace)
+    told = set(range(len(trace.calls))) if len(trace.calls) <= TOLD else {chosen}
     return Calls(
         tuple(_tab(moment, index, call, told) for index, call in enumerate(trace.calls[:MOST_TABS])),
-        tuple(_call(moment, trace, index) for index in sorted(told)),
+        tuple(call_context(moment, trace, index) for index in sorted(told)),
         chosen,
         "",
         None,
@@ -61,8 +63,10 @@ def _tab(moment: Moment, index: int, call: CallTrace, told: set[int]) -> CallTab
     return CallTab(index, call.request, moment.number(call.request), takes, call.granted, index in told)
 
 
-def _call(moment: Moment, trace: StepTrace, index: int) -> Call:
+def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
+    """One call, told whole."""
     call = trace.calls[index]
+    parts = layout_parts(moment, call)
     return Call(
         index,
         call.request,
@@ -70,8 +74,9 @@ def _call(moment: Moment, trace: StepTrace, index: int) -> Call:
         call.granted,
         _granted(moment, call) if call.granted else _refused(moment, call),
         _granted_detail(call) if call.granted else _refused_detail(moment, call),
-        _layout(moment, call),
-        _table(moment, call) if call.granted else (),
+        parts,
+        layout_ticks(parts),
+        layout_rows(moment, call, parts),
         stages(moment, call),
         None if call.granted else _next(moment, trace, index),
     )
@@ -138,37 +143,6 @@ def _refused_detail(moment: Moment, call: CallTrace) -> str:
     reserved = f", {test.reserved} of them reserved" if test.reserved else ""
     only = "None is free." if not test.free else f"Only {test.free} {'is' if test.free == 1 else 'are'} free{reserved}."
     return f"{what} {count(test.needed, 'block')}{behind}. {only}"
-
-
-def _layout(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
-    """The token ranges of the call: always the five of vLLM, then what is known but comes later."""
-    request = moment.scheduler.requests.get(call.request)
-    asked = call.comp + call.new_comp + call.ext_comp + call.new
-    gate_tokens = call.gate.tokens if call.gate else 0
-    known = max(gate_tokens, request.num_tokens if request and request.is_prefill_chunk else 0)
-    parts = [
-        BarPart("comp", call.comp),
-        BarPart("new_comp", call.new_comp),
-        BarPart("ext_comp", call.ext_comp),
-        BarPart("new", call.new),
-        BarPart("lookahead", call.lookahead),
-    ]
-    later = max(known - asked, 0)
-    return (*parts, BarPart("later", later)) if later else tuple(parts)
-
-
-def _table(moment: Moment, call: CallTrace) -> tuple[ChipRow, ...]:
-    """The table as it is at the end of the step, a row a group."""
-    tables = moment.manager.get_blocks(call.request)
-    hit = moment.history.hit_blocks.get(call.request, ())
-    config, several = moment.cursor.simulation.config, len(tables) > 1
-    return tuple(
-        chip_row(
-            moment, table, group_name(config, group) if several else "", range(hit[group] if group < len(hit) else 0)
-        )
-        for group, table in enumerate(tables)
-        if table
-    )
 
 
 def _next(moment: Moment, trace: StepTrace, index: int) -> Next:

@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
+from app.rendering.figure_gauges import blocks, gauge_alts, series, usage
 from app.rendering.figure_hashes import changed_hashes, whole_hashes
 from app.rendering.figure_queue import queue
 from app.rendering.figure_tables import changed_tables, tables_alt, whole_tables
 from app.rendering.groups import group_name, short_name
 from app.rendering.moment import Moment
 from app.rendering.words import count
-from app.services.cursor import BlockCounts
 from engine.actions import AddRequest
 from engine.config import EngineConfig
 
@@ -26,7 +26,8 @@ def figures(moment: Moment, start: int | None) -> Data:
     delta = applied is not None and start == moment.at - 1
     data: Data = {"at": moment.at, "from": start if delta else None, "branch": moment.branch}
     parts = _changes(moment) if delta else _whole(moment)
-    return {**data, **parts, "usage": _usage(moment), "blocks": _blocks(moment), "alt": _alt(moment, set(parts))}
+    parts |= series(moment, delta=delta)
+    return {**data, **parts, "usage": usage(moment), "blocks": blocks(moment), "alt": _alt(moment, set(parts))}
 
 
 def as_json(data: Data) -> Markup:
@@ -94,34 +95,19 @@ def _told(moment: Moment) -> set[int]:
 
 
 def _cells(moment: Moment, blocks: set[int] | frozenset[int]) -> list[list[int]]:
-    """[block, ref_cnt, hashed, changed, holders..] in order of ids."""
-    pool, changed = moment.pool, moment.changed
+    """[block, ref_cnt, hashed, changed, holders..] in order of ids; changed is 2 if it lost a hash in this action."""
+    pool, changed, evicted = moment.pool, moment.changed, moment.evicted
     ref_cnt, hashes = pool.ref_cnt, pool.block_hash
     return [
-        [block, ref_cnt[block], int(hashes[block] is not None), int(block in changed), *moment.holders(block)]
+        [
+            block,
+            ref_cnt[block],
+            int(hashes[block] is not None),
+            2 if block in evicted else int(block in changed),
+            *moment.holders(block),
+        ]
         for block in sorted(blocks)
     ]
-
-
-def _usage(moment: Moment) -> Data:
-    pool = moment.pool
-    usable = pool.num_blocks - 1
-    watermark = moment.cursor.simulation.config.watermark_blocks
-    was = moment.applied.before.live / usable if moment.applied and usable else None
-    return {
-        "now": round(pool.get_usage(), 9),
-        "was": None if was is None else round(was, 9),
-        "watermark_at": 1 - watermark / usable if watermark and usable else None,
-    }
-
-
-def _blocks(moment: Moment) -> Data:
-    before = moment.applied.before if moment.applied else moment.counts
-    return {**_counts(moment.counts), "was": _counts(before)}
-
-
-def _counts(counts: BlockCounts) -> Data:
-    return {"live": counts.live, "cached": counts.cached, "empty": counts.empty}
 
 
 def _alt(moment: Moment, parts: set[str]) -> Data:
@@ -136,9 +122,7 @@ def _alt(moment: Moment, parts: set[str]) -> Data:
         "tables": tables_alt(moment) if "tables" in parts else "",
         "hashes": f"{count(hashes, 'hash', 'hashes')} in {count(len(moment.cursor.tree.chains), 'chain')}.",
     }
-    share = f"{round(moment.pool.get_usage(), 4):g}"
-    usage = f"{counts.live} of {count(usable, 'usable block')} held: {share} of the pool is used."
-    return {**{name: text for name, text in words.items() if name in parts}, "usage": usage}
+    return {**{name: text for name, text in words.items() if name in parts}, **gauge_alts(moment)}
 
 
 def _head(moment: Moment) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from app.contexts import Log, Piece, Sentence, Words
 from app.rendering.groups import group_name
-from app.rendering.log_events import event_sentences
+from app.rendering.log_events import event_sentences, published
 from app.rendering.log_lookup import lookup_words
 from app.rendering.log_memory import copy_sentences, load_sentences, zero_sentences
 from app.rendering.moment import Moment
@@ -42,11 +42,18 @@ def log(moment: Moment) -> Log:
     """The panel."""
     if moment.applied is None:
         return Log(doing(moment, 0), ())
-    sentences = list(_sentences(moment, moment.applied))
+    sentences = [_with_requests(one) for one in islice(_sentences(moment, moment.applied), MOST + 1)]
     if len(sentences) > MOST:
-        more = Sentence("action", (Piece(f"And {len(sentences) - MOST} sentences more."),))
-        sentences = [*sentences[:MOST], more]
-    return Log(doing(moment, moment.at), tuple(sentences))
+        more = sum(1 for _ in _sentences(moment, moment.applied)) - MOST
+        sentences[MOST] = Sentence("action", (Piece(f"And {more} sentences more."),))
+    events = moment.applied.outcome.events
+    return Log(doing(moment, moment.at), tuple(sentences), published(events), len(events))
+
+
+def _with_requests(one: Sentence) -> Sentence:
+    """The same with the numbers of the requests that it names, for filters."""
+    numbers = tuple(dict.fromkeys(piece.number for piece in one.words if piece.number is not None))
+    return Sentence(one.kind, one.words, numbers)
 
 
 def _sentences(moment: Moment, applied: Applied) -> Iterator[Sentence]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
-from app.contexts import Piece, Sentence
+from app.contexts import KVEvent, Piece, Sentence
 from app.rendering.groups import in_group
 from app.rendering.words import count
 from engine.block_hash import short_hash
@@ -14,6 +14,8 @@ from engine.config import EngineConfig
 from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
 
 MOST_REMOVED: Final = 4
+MOST_EVENTS: Final = 60
+MOST_HASHES: Final = 8
 
 
 def event_sentences(config: EngineConfig, events: Iterable[KVCacheEvent]) -> Iterator[Sentence]:
@@ -43,3 +45,28 @@ def _removed(events: list[BlockRemoved], where: str) -> str:
     names = ", ".join(f"…{short_hash(event.block_hash)[-4:]}" for event in events[:MOST_REMOVED])
     more = f" and {len(events) - MOST_REMOVED} more" if len(events) > MOST_REMOVED else ""
     return f"BlockRemoved: {names}{more}{where}."
+
+
+def published(events: Iterable[KVCacheEvent]) -> tuple[KVEvent, ...]:
+    """The first 60 events, field by field."""
+    return tuple(_published(event) for event in islice(events, MOST_EVENTS))
+
+
+def _published(event: KVCacheEvent) -> KVEvent:
+    match event:
+        case BlockStored(hashes, parent, token_ids, block_size, group, lora, extra, medium):
+            return KVEvent(
+                "BlockStored",
+                tuple(short_hash(one) for one in hashes[:MOST_HASHES]),
+                max(len(hashes) - MOST_HASHES, 0),
+                short_hash(parent) if parent else "",
+                len(token_ids),
+                block_size,
+                group,
+                lora or "",
+                sum(keys is not None for keys in extra),
+                medium,
+            )
+        case BlockRemoved(block_hash, group, medium):
+            return KVEvent("BlockRemoved", (short_hash(block_hash),), group=group, medium=medium)
+    return KVEvent("AllBlocksCleared")

@@ -53,6 +53,11 @@ class Moment:
         return self.applied.changed_blocks if self.applied else frozenset()
 
     @property
+    def evicted(self) -> frozenset[int]:
+        """Blocks that lost a hash in this action."""
+        return self.applied.evicted_blocks if self.applied else frozenset()
+
+    @property
     def counts(self) -> BlockCounts:
         """The usable blocks by state now."""
         return self.cursor.counts

@@ -9,6 +9,7 @@ from typing import Final
 
 from app.contexts import BarPart, FinishedRow, RequestRow, Requests
 from app.rendering.moment import Moment
+from app.rendering.why import request_whys
 from app.rendering.words import times
 from engine.actions import AddRequest
 from engine.kv_cache_block import NULL_BLOCK
@@ -132,6 +133,7 @@ def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
         bar=tuple(part for part in parts if part.tokens),
         caption=load or _caption(request, (before, hit, external, now)),
         facts=tuple(_facts(request)),
+        whys=request_whys(moment, request),
         is_loading=bool(load),
     )
 

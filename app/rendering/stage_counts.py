@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from app.contexts import Formula, Term
+from app.rendering.counted import Counted, counted
 from app.rendering.groups import short_name
 from app.rendering.moment import Moment
 from engine.call_trace import CallTrace, CountTerms, FitTest
@@ -37,30 +38,31 @@ def count_formulas(moment: Moment, call: CallTrace) -> tuple[Formula, ...]:
     main = min(call.comp + call.new_comp + call.ext_comp, config.max_model_len) + call.new
     never = moment.pool.num_blocks + 1
     for group, terms in enumerate(test.terms[:MOST_GROUPS]):
-        spec = config.groups[group]
+        spec, blocks = config.groups[group], counted(moment, call, group)
         is_state = spec.kind == "mamba" and spec.mamba_cache_mode == "align"
-        row = tuple(_terms(terms, main if is_state else test.tokens, spec, waits=_never_fits(terms, never)))
+        row = tuple(_terms(terms, main if is_state else test.tokens, spec, blocks, waits=_never_fits(terms, never)))
         rows.append(Formula(short_name(config, group) if len(config.groups) > 1 else "", row))
     if len(config.groups) > 1:
         rows.append(_sum(moment, test, "to take"))
     return tuple(rows)
 
 
-def _terms(terms: CountTerms, tokens: int, spec: GroupConfig, *, waits: bool) -> Iterator[Term]:
+def _terms(terms: CountTerms, tokens: int, spec: GroupConfig, blocks: Counted, *, waits: bool) -> Iterator[Term]:
     """As 15 − 0 − 8 + 6 = 13; where the difference isn't what counts, what does stands behind an arrow."""
     is_state = spec.kind == "mamba" and spec.mamba_cache_mode == "align"
     covered = terms.hits if is_state else max(terms.skipped - terms.held, terms.hits)
     extra = f" + {spec.num_speculative_blocks}" if spec.num_speculative_blocks else ""
     yield Term("", terms.need, f"⌈{tokens} ÷ {spec.block_size}⌉{extra}")
-    yield Term("−", terms.held, "held")
-    yield Term("−", covered, "skipped" if covered > terms.hits else "hit")
+    yield Term("−", terms.held, "held", blocks=blocks.held)
+    is_hit = covered <= terms.hits
+    yield Term("−", covered, "hit" if is_hit else "skipped", blocks=blocks.hits if is_hit else ())
     left = terms.need - terms.held - covered
     if not waits and terms.fresh != left:
         yield Term("→", terms.fresh, "never below 0" if terms.fresh > left else "states needed")
-    yield Term("+", terms.idle_hits, "idle hits")
+    yield Term("+", terms.idle_hits, "idle hits", blocks=blocks.idle)
     if terms.copies:
         yield Term("+", terms.copies, "copy" if terms.copies == 1 else "copies")
-    yield Term("=", terms.total, "must wait" if waits else "to take", waits)
+    yield Term("=", terms.total, "must wait" if waits else "to take", waits, () if waits else blocks.taken)
 
 
 def gate_formulas(moment: Moment, test: FitTest) -> tuple[Formula, ...]:

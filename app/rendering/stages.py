@@ -7,13 +7,14 @@ from itertools import groupby
 from typing import Final
 
 from app.contexts import Chip, ChipRow, Formula, Stage, Term, UnitBar, UnitPart
+from app.rendering.counted import taken
 from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import WAITS, count_formulas, gate_formulas, waits_for_state
 from app.rendering.words import count, runs
 from engine.call_trace import CallTrace, FitTest, Touched
 
-EDGE: Final = 20
+EDGE: Final = 8
 OUTSIDE: Final = {
     "full_attention": "needed no more",
     "sliding_window": "fell out of the window, the last one first",
@@ -87,14 +88,14 @@ def _check(_moment: Moment, call: CallTrace) -> Stage:
     test = call.check
     assert test is not None
     note = "reserved: what requests that load or prefill still need" if test.reserved else ""
-    formula = _test(test, "to take", reserved=True)
+    formula = _test(test, "to take", taken(call), reserved=True)
     return _stage("check", passed=test.passes, formulas=[formula], bar=_bar(test), note=note)
 
 
-def _test(test: FitTest, name: str, *, reserved: bool = False) -> Formula:
+def _test(test: FitTest, name: str, blocks: tuple[int, ...] = (), *, reserved: bool = False) -> Formula:
     wrong = not test.passes
     terms = [
-        Term("", test.needed, name),
+        Term("", test.needed, name, blocks=blocks),
         Term("+", test.headroom, "watermark"),
         Term(">" if wrong else "≤", test.free, "free", wrong),
     ]
@@ -143,7 +144,8 @@ def _of_group(moment: Moment, group: int, caption: str) -> str:
 
 
 def _count(moment: Moment, call: CallTrace) -> Stage:
-    return _stage("count", formulas=count_formulas(moment, call), note=WAITS if waits_for_state(moment, call) else "")
+    formulas = count_formulas(moment, call)
+    return _stage("count", formulas=formulas, note=WAITS if waits_for_state(moment, call) else "")
 
 
 def _touch(moment: Moment, call: CallTrace) -> Stage:

@@ -101,7 +101,15 @@ async def _frame(request: Request, acted: Acted, start: int, told: str) -> Respo
         notice = acted_notice(moment, acted, parts.settings.steps_a_call, told)
         # A change is on top of what the page shows: of the same branch, and not of one that was replayed differently.
         is_other = acted.left or acted.connector
-        answer = frame_answer(request, session, cursor, acted.at, -1 if is_other else start, notice)
+        answer = frame_answer(
+            request,
+            session,
+            cursor,
+            acted.at,
+            -1 if is_other else start,
+            notice=notice,
+            new_place=bool(acted.secret),
+        )
         new = f"s/{session.id}" if acted.secret else ""
         answer.headers["hx-push-url"] = f"{new}?branch={session.chosen}&at={cursor.at}"
         return answer

@@ -18,7 +18,7 @@ from app.rendering.variants import KNOBS, varied
 from app.routes.acts import answer_acted
 from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
 from app.routes.cookies import give_secret, secret_of
-from app.routes.forms import read_fields
+from app.routes.forms import read_plain
 from app.routes.pages import branch_of, frame_answer, is_owner, place_of
 from app.services.errors import BadValueError, ServiceError
 from app.services.running import RunEnd
@@ -50,7 +50,7 @@ async def progress(request: Request, session_id: str) -> Response:
             moment = Moment.of(session, cursor)
             notice = run_notice(moment, run, parts.settings.steps_a_call)
             if under_way is None:
-                return frame_answer(request, session, cursor, at, start, notice)
+                return frame_answer(request, session, cursor, at, start, notice=notice)
             return html(request, "run.html", RunContext(view(moment), notice))
 
         return await parts.sessions.in_thread(render)
@@ -59,7 +59,7 @@ async def progress(request: Request, session_id: str) -> Response:
 @router.post("/s/{session_id}/stop")
 async def stop(request: Request, session_id: str) -> Response:
     """Stop the run that is under way at the next whole step."""
-    parts, fields = parts_of(request), await read_fields(request)
+    parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
     async with parts.sessions.acting_on(session_id, secret_of(request), branch):
         pass
@@ -113,7 +113,7 @@ async def delete(request: Request, session_id: str) -> Response:
 
 
 async def _change(request: Request, session_id: str, kind: str) -> Response:
-    parts, fields = parts_of(request), await read_fields(request)
+    parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
     async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
@@ -148,7 +148,7 @@ async def vary_session(request: Request, session_id: str) -> Response:
 
 
 async def _vary(request: Request, session_id: str) -> Response:
-    parts, fields = parts_of(request), await read_fields(request)
+    parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
     async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
         asked = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
@@ -181,7 +181,7 @@ def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:
 @router.post("/s/{session_id}/fork")
 async def fork(request: Request, session_id: str) -> Response:
     """A copy of the session for whoever asks; he needs no secret, and gets one."""
-    parts, fields = parts_of(request), await read_fields(request)
+    parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
     async with parts.sessions.opened(session_id, branch) as session:
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)

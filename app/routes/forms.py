@@ -76,7 +76,7 @@ async def read_asked(request: Request, kind: str) -> Asked:
     return asked
 
 
-async def read_fields(request: Request) -> dict[str, Any]:
+async def read_plain(request: Request) -> dict[str, Any]:
     """The fields of a form that is no action, each with its last value; or the object that a program sent.
 
     Raises:
@@ -89,6 +89,14 @@ async def read_fields(request: Request) -> dict[str, Any]:
     fields = dict(record(loads(body), "", _Anything(), ()))
     _place_from_json(asked, fields)
     return {**fields, "branch": asked.branch, **({} if asked.at is None else {"at": str(asked.at)})}
+
+
+def read_fields(asked: Asked) -> None:
+    """The composer's fields, which stand in `typed`; what is wrong with them is kept in `errors`."""
+    try:
+        _add_from_form(asked)
+    except InputError as error:
+        asked.blame(error)
 
 
 async def read_form(request: Request) -> dict[str, list[str]]:

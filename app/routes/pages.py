@@ -82,6 +82,12 @@ def branch_of(request: Request) -> str:
     return request.query_params.get("branch", MAIN)
 
 
+def call_of(request: Request) -> int | None:
+    """Which call of the step the URL chooses; None: none, or what is no number."""
+    text = request.query_params.get("call", "")
+    return int(text) if re.match(r"[0-9]{1,6}\Z", text) else None
+
+
 def is_owner(request: Request, session: Session) -> bool:
     """Whether the reader may act on a session; on the built-in one everybody may."""
     if not session.id:
@@ -102,7 +108,9 @@ async def _page(request: Request, session_id: str, default: int | None) -> Respo
 
         def render() -> Response:
             moment = Moment.of(session, cursor)
-            return page_answer(request, session, frame(moment, notice=_notice(request, moment, at)))
+            return page_answer(
+                request, session, frame(moment, notice=_notice(request, moment, at), call=call_of(request))
+            )
 
         return await sessions.in_thread(render)
 
@@ -113,17 +121,26 @@ async def _frame(request: Request, session_id: str, default: int | None) -> Resp
         at = place_of(request, session, default)
         start = whole_number(request.query_params.get("from"), "from", -1)
         cursor = await sessions.seek(session, at)
-        return await sessions.in_thread(lambda: frame_answer(request, session, cursor, at, start))
+        call = call_of(request)
+        return await sessions.in_thread(lambda: frame_answer(request, session, cursor, at, start, call=call))
 
 
 def frame_answer(
-    request: Request, session: Session, cursor: Cursor, at: int, start: int, notice: Notice | None = None
+    request: Request,
+    session: Session,
+    cursor: Cursor,
+    at: int,
+    start: int,
+    *,
+    notice: Notice | None = None,
+    call: int | None = None,
+    new_place: bool = False,
 ) -> Response:
     """A frame: a change on top of the moment `start` where that is the one before."""
     moment = Moment.of(session, cursor)
     if cursor.at < at:
         notice = short_replay(moment, at)
-    return html(request, "frame.html", frame(moment, start, notice=notice))
+    return html(request, "frame.html", frame(moment, start, notice=notice, call=call, new_place=new_place))
 
 
 def _notice(request: Request, moment: Moment, at: int) -> Notice | None:

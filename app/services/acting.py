@@ -16,6 +16,7 @@ from engine.actions import Abort, Action, AddRequest, Step
 from engine.config import EngineConfig
 from engine.errors import shown
 from engine.scenario import Limits, check_action
+from engine.simulation import Simulation
 
 STEP: Final = Step()
 
@@ -39,9 +40,7 @@ def check(branch: Branch, action: Action, limits: Limits) -> None:
     """
     where = f"actions[{branch.end}]"
     limits.check_counts(branch.end + 1, branch.num_added + isinstance(action, AddRequest))
-    limits.check_action(action, where, tokenize)
-    check_action(action, branch.config, where, tokenize)
-    check_continued(action, branch.head.simulation, limits, where)
+    check_alone(action, branch.head.simulation, limits)
     living = branch.head.simulation.scheduler.requests
     ids = (action.id,) if isinstance(action, Abort) else action.abort if isinstance(action, Step) else ()
     for place, name in enumerate(ids):
@@ -62,6 +61,18 @@ def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -
     for index, action in enumerate(actions):
         limits.check_action(action, f"actions[{index}]", tokenize)
         check_action(action, config, f"actions[{index}]", tokenize)
+
+
+def check_alone(action: Action, simulation: Simulation, limits: Limits) -> None:
+    """Check what doesn't depend on how many actions there are.
+
+    Raises:
+        InputError: the first thing that is wrong.
+    """
+    where = f"actions[{simulation.num_actions}]"
+    limits.check_action(action, where, tokenize)
+    check_action(action, simulation.config, where, tokenize)
+    check_continued(action, simulation, limits, where)
 
 
 def needs_connector(branch: Branch, action: Action) -> bool:

@@ -10,7 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.services.cursor import Applied, BlockCounts
+from app.services.cursor import Applied, BlockCounts, Cursor
+from app.services.series import Series
+from app.services.stories import Stories
 from engine.actions import AddRequest, Step
 from engine.kv_cache_block import Key
 from engine.step_trace import BlockEvent
@@ -69,6 +71,8 @@ class Columns:
         self._names: list[str] = []
         self._added_in = array("I")
         """By number of a request: the action of its first add."""
+        self.series = Series(start)
+        self.stories = Stories(self.numbers, self._names)
         self._last_of: dict[int, int] = {}
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
@@ -94,6 +98,7 @@ class Columns:
         twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
         twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
         twin.numbers = {name: number for number, name in enumerate(twin._names)}
+        twin.series, twin.stories = self.series.fork(at), self.stories.fork(twin.numbers, twin._names, at)
         twin._columns = {name: column[:rows] for name, column in self._columns.items()}
         twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
         twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
@@ -107,9 +112,13 @@ class Columns:
             row = self._earlier[row]
         return row
 
-    def absorb(self, applied: Applied, now: BlockCounts, queues: tuple[int, int]) -> None:
-        """Fold in the next action; `queues`: how many wait and how many run after it."""
-        outcome, trace = applied.outcome, applied.trace
+    def last_step(self, moment: int) -> int | None:
+        """The moment after the last step among the first `moment` actions; None if there was none."""
+        return bisect_left(self.steps, self.steps[moment], 0, moment + 1) if self.steps[moment] else None
+
+    def absorb(self, applied: Applied, cursor: Cursor) -> None:
+        """Fold in the next action, which has just led `cursor` to where it stands."""
+        outcome, trace, now = applied.outcome, applied.trace, cursor.counts
         assert outcome.index == len(self), (outcome.index, len(self))
         if isinstance(outcome.action, AddRequest) and outcome.action.id not in self.numbers:
             self.numbers[outcome.action.id] = len(self.numbers)
@@ -117,13 +126,23 @@ class Columns:
             self._added_in.append(outcome.index)
         self.counts.append(now)
         self.steps.append(self.steps[-1] + isinstance(outcome.action, Step))
-        self.waiting.append(queues[0])
-        self.running.append(queues[1])
+        waiting, running = cursor.queues
+        self.waiting.append(waiting)
+        self.running.append(running)
         self.scheduled.append(sum(outcome.output.num_scheduled_tokens.values()) if outcome.output else 0)
         self.changed.append(len(applied.changed_blocks))
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
             self.notable[outcome.index] = notable
+        self.series.absorb(
+            now,
+            outcome.prefix_cache,
+            running=running,
+            waiting=waiting,
+            preempted=len(trace.preemptions),
+            reset=bool(outcome.reset),
+        )
+        self.stories.absorb(applied)
         for event in applied.events:
             self._remember(outcome.index, event)
 

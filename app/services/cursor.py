@@ -8,12 +8,14 @@ from functools import cached_property
 
 from app.services.prefix_tree import PrefixTree
 from app.tokenizer import tokenize
-from engine.actions import Action
+from engine.actions import Action, Step
 from engine.config import EngineConfig
 from engine.kv_cache_block import NULL_BLOCK, Key
+from engine.kv_cache_manager import PrefixCacheStats
 from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
 from engine.simulation import Outcome, Simulation
 from engine.step_trace import BlockEvent, StepTrace, block_events, read_step
+from engine.trace import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Applied:
         """Blocks whose owners, `ref_cnt`, hash or place among free or held changed; never the null block."""
         return frozenset(event.block for event in self.events) - {NULL_BLOCK}
 
+    @cached_property
+    def evicted_blocks(self) -> frozenset[int]:
+        """Blocks that lost a hash: to a new owner, to a longer prefix, or to a reset."""
+        return frozenset(event.block for event in self.events if event.what == "evicted")
+
 
 class Cursor:
     """Moves forward only; `fork` it to keep a moment."""
@@ -70,6 +77,8 @@ class Cursor:
         """The action that led here; None at the start."""
         self.copies: dict[str, dict[int, PartHit]] = {}
         """Request that holds blocks -> group -> its copy of a block that it hit only in part."""
+        self.extra_refs = 0
+        """Holders of shared blocks beyond the first of each: so many blocks are counted twice in the tables."""
         self._cached_free = 0
 
     @property
@@ -112,7 +121,15 @@ class Cursor:
         twin.tree = self.tree.fork()
         twin.applied = self.applied
         twin.copies = {name: groups.copy() for name, groups in self.copies.items()}
-        twin._cached_free = self._cached_free
+        twin.extra_refs, twin._cached_free = self.extra_refs, self._cached_free
+        return twin
+
+    def beside(self, simulation: Simulation, log: tuple[Entry, ...]) -> Cursor:
+        """The same moment with another engine, on which something was tried that told `log`. For looking at only."""
+        twin = object.__new__(Cursor)
+        twin.__dict__.update(self.__dict__)
+        twin.simulation = simulation
+        twin.applied = Applied(Outcome(self.at, Step(), log, (), PrefixCacheStats()), self.counts)
         return twin
 
     def apply(self, action: Action) -> Applied:
@@ -130,15 +147,20 @@ class Cursor:
         return self.applied
 
     def _count(self, outcome: Outcome) -> None:
-        """Keep the number of free blocks that carry a hash."""
+        """Keep the number of free blocks that carry a hash, and of holders beyond the first."""
         for entry in outcome.log:
             match entry:
                 case ("touch", _, _, _, places):
-                    self._cached_free -= sum(place is not None for place in places)
+                    idle = sum(place is not None for place in places)
+                    self._cached_free -= idle
+                    self.extra_refs += len(places) - idle
                 case ("pop", _, _, evicted):
                     self._cached_free -= len(evicted)
-                case ("free", _, _, _, back, _, _):
+                case ("copy", _, _, _, _, _):
+                    self.extra_refs += 1
+                case ("free", _, _, _, back, held, _):
                     self._cached_free += len(back)
+                    self.extra_refs -= len(held)
         if outcome.reset:
             self._cached_free = 0
 

@@ -4,6 +4,7 @@
 
     ServiceError
     ├── UnknownSessionError      404
+    ├── NoAnswerError            404  a question that makes no sense at this moment
     ├── NotOwnerError            403  whoever lacks the secret looks only
     ├── StaleMomentError               409  an unknown branch, an `at` that isn't there
     ├── BadValueError            422  a field or a parameter; `where` names it
@@ -30,6 +31,12 @@ class UnknownSessionError(ServiceError):
     """There is no session of this id."""
 
     status, code = 404, "unknown_session"
+
+
+class NoAnswerError(ServiceError):
+    """The question makes no sense here."""
+
+    status, code = 404, "no_answer"
 
 
 class NotOwnerError(ServiceError):

@@ -135,7 +135,7 @@ class Branch:
 
     def _apply_to_head(self, action: Action) -> None:
         head, start = self.head, time.thread_time()
-        self.columns.absorb(head.apply(action), head.counts, head.queues)
+        self.columns.absorb(head.apply(action), head)
         now = time.thread_time()
         self._since += now - start
         worth = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._cost) * self._interval / FIRST_INTERVAL

@@ -1,5 +1,7 @@
 // Frames: htmx swaps their text, we keep the address and hand their data to the figures.
 
+const ASK_AGAIN = 1000; // ms
+
 /** `show(names)` draws the named figures. */
 export function watchFrames(model, show) {
   document.addEventListener("htmx:before:swap", ({ detail }) => {
@@ -25,7 +27,16 @@ export function watchFrames(model, show) {
     if (!detail.ctx.text?.includes("<hx-partial")) say(messageOf(detail.ctx));
   });
   document.addEventListener("htmx:error", ({ detail }) => {
-    if (detail.ctx) say("The server did not answer. Nothing is lost: what you did last may still be done; try again.");
+    if (detail.ctx) waitForServer();
+  });
+  // The stops of the time line are plain links, for htmx to look at sixty of them would take as long as to draw them.
+  document.getElementById("transport").addEventListener("click", (event) => {
+    const stop = event.target.closest(".scrub .stop a");
+    if (!stop || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { base, at } = document.querySelector("#transport .buttons").dataset;
+    const query = stop.getAttribute("href").replace(/^[^?]*/, "");
+    window.htmx.ajax("GET", `${base}frame${query}&from=${at}`, { target: "#transport", swap: "none" });
   });
   // Back to another session or to the start: their pages differ in more than the frame.
   addEventListener("popstate", () => location.reload());
@@ -89,13 +100,31 @@ async function take(data, model, show, ctx) {
   toStop();
 }
 
+let waiting = false;
+
+/** The server is gone: say so, ask until it is back, then show this moment as it is there. */
+async function waitForServer() {
+  if (waiting) return;
+  waiting = true;
+  say("The server does not answer. This page asks again until it does; nothing that was done is lost.");
+  const health = new URL("../../healthz", import.meta.url);
+  while (!(await fetch(health, { cache: "no-store" }).then((answer) => answer.ok, () => false))) await pause(ASK_AGAIN);
+  waiting = false;
+  await fetchWhole(document.querySelector("#transport .buttons").dataset);
+  say("The server is back. What was under way when it went may have to be done again.", "info");
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+}
+
 function fetchWhole({ base, query }) {
   return window.htmx.ajax("GET", `${base}frame${query}`, { target: "#transport", swap: "none" });
 }
 
 function withSelection(query) {
   const chosen = new URLSearchParams(location.search).get("sel");
-  return chosen ? `${query}&sel=${encodeURIComponent(chosen)}` : query;
+  return chosen ? `${query}&sel=${encodeURIComponent(chosen).replace("%3A", ":")}` : query;
 }
 
 /** What was typed stays, unless the composer itself was sent. */
@@ -127,9 +156,9 @@ function messageOf({ text, response }) {
   }
 }
 
-function say(message) {
+function say(message, kind = "error") {
   const line = document.createElement("p");
-  line.className = "error";
+  line.className = kind;
   line.textContent = message;
   document.getElementById("notice").replaceChildren(line);
 }

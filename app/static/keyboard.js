@@ -1,4 +1,4 @@
-// Arrow keys belong to what has the focus: the pool's blocks, a field; else to time.
+// Arrow keys belong to what has the focus: a picture's blocks, a field, a list; else to time.
 
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
@@ -17,7 +17,9 @@ function watchSwitch() {
   });
 }
 
-export function watchKeys(selection) {
+const CHIPS = { ArrowRight: 1, ArrowLeft: -1 };
+
+export function watchKeys(selection, panels) {
   watchSwitch();
   let busy = 0;
   let waiting = null;
@@ -35,12 +37,19 @@ export function watchKeys(selection) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") {
-      selection.close();
+      if (!selection.close()) panels.closeProbe();
       return;
     }
     if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
-    if (event.target.closest("#figure-pool")) {
-      if (selection.move(event.key)) event.preventDefault();
+    const grid = event.target.closest(".figure[tabindex]");
+    if (grid) {
+      if (selection.move(grid, event.key)) event.preventDefault();
+      return;
+    }
+    const chip = event.target.closest(".chip");
+    if (chip && CHIPS[event.key]) {
+      event.preventDefault();
+      nextChip(chip, CHIPS[event.key])?.focus();
       return;
     }
     if (CHARACTERS[event.key] && !event.repeat && characterKeys()) {
@@ -53,6 +62,12 @@ export function watchKeys(selection) {
     event.preventDefault();
     press(id);
   });
+}
+
+/** The chip beside this one, in its row. */
+function nextChip(chip, step) {
+  const all = [...chip.closest(".chips, .slots, .card").querySelectorAll("a.chip")];
+  return all[all.indexOf(chip) + step];
 }
 
 /** Space presses a focused button or link; lists that scroll keep their keys. */

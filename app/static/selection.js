@@ -1,21 +1,22 @@
-// One block is pointed at in every picture: hovered, focused by keys, or selected with its card open.
+// What is pointed at, in every picture at once: a block (hovered, focused by keys, or selected with its card open), a
+// request or a stage (its blocks alone are unveiled), a term of a formula (its blocks get the outline).
+
+import { GRIDS } from "./figures/figures.js";
 
 const HOVER_DELAY = 220;
+const SPOT_DELAY = 90;
 
 export class Selection {
-  constructor(model, figures) {
-    this.model = model;
-    this.figures = figures;
-    this.card = document.getElementById("card");
+  constructor(model, figures, card) {
+    Object.assign(this, { model, figures, card });
     this.live = document.getElementById("live");
-    this.selected = null;
-    this.focused = null;
+    this.selected = null; // a block
+    this.request = null; // the number of the selected request
     this.hovered = null;
-    for (const name of ["pool", "queue", "tables", "hashes"]) this.#watch(figures.hosts[name]);
+    this.cursors = {}; // by figure: the cell that has the focus
+    for (const name of GRIDS) this.#watch(figures.hosts[name]);
     this.#watchChips();
-    document.addEventListener("click", (event) => {
-      if (event.target.closest(".close")) this.close();
-    });
+    this.#watchSpots();
   }
 
   #watch(host) {
@@ -27,8 +28,9 @@ export class Selection {
       if (block === null) this.close();
       else this.select(block, event);
     });
-    if (host.name !== "pool") return;
-    host.element.addEventListener("focus", () => host.element.matches(":focus-visible") && this.focus(this.focused ?? this.selected ?? 1));
+    host.element.addEventListener("focus", () => {
+      if (host.element.matches(":focus-visible")) this.#focus(host, this.cursors[host.name] ?? host.boxes(this.selected ?? 1)[0] ?? host.next(null, ""));
+    });
     host.element.addEventListener("blur", () => this.figures.outline("focused", null));
   }
 
@@ -37,113 +39,159 @@ export class Selection {
     document.addEventListener("pointerover", (event) => {
       const one = block(event);
       if (one !== undefined) this.hover(Number(one), event, true);
-      else if (event.target.closest("#call")) this.hover(null);
+      else if (event.target.closest("#call-panel")) this.hover(null);
     });
     document.addEventListener("click", (event) => {
       const one = block(event);
-      if (one === undefined || event.ctrlKey || event.metaKey) return;
+      if (one === undefined || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       this.select(Number(one), event);
     });
+  }
+
+  /** Requests and stages unveil their blocks, terms outline theirs. */
+  #watchSpots() {
+    document.addEventListener("pointerover", ({ target }) => {
+      const term = target.closest(".term[data-blocks]");
+      if (term !== this.term) this.figures.outlineMany(term ? term.dataset.blocks.split(" ").map(Number) : null);
+      this.term = term;
+      const place = target.closest("[data-request], .stage.ran");
+      if (place === this.place) return;
+      this.place = place;
+      clearTimeout(this.spotTimer);
+      this.spotTimer = setTimeout(() => this.figures.draw(this.figures.setSpot(this.#spotOf(place))), SPOT_DELAY);
+    });
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a.pick");
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      const number = Number(link.closest("[data-request]").dataset.request);
+      this.pick(this.request === number ? null : number);
+    });
+  }
+
+  /** The blocks that a place on the page stands for; without one those of the selected request, or null. */
+  #spotOf(place) {
+    if (place?.matches(".stage")) {
+      const blocks = new Set([...place.querySelectorAll("[data-block]")].map((chip) => Number(chip.dataset.block)));
+      for (const term of place.querySelectorAll("[data-blocks]")) for (const one of term.dataset.blocks.split(" ")) blocks.add(Number(one));
+      if (blocks.size) return blocks;
+    } else if (place) {
+      return this.model.blocksOf(Number(place.dataset.request));
+    }
+    return this.request === null ? null : this.model.blocksOf(this.request);
+  }
+
+  /** Select a request, or none. */
+  pick(number) {
+    this.request = number;
+    if (number !== null && this.selected !== null) this.#letGo();
+    this.#mark();
+    this.#keep();
+    this.figures.draw(this.figures.setSpot(this.#spotOf(null)));
+  }
+
+  #mark() {
+    for (const row of document.querySelectorAll("[data-request]")) {
+      const on = row.dataset.request === String(this.request);
+      row.classList.toggle("picked", on);
+      const link = row.querySelector("a.pick");
+      if (on) link?.setAttribute("aria-current", "true");
+      else link?.removeAttribute("aria-current");
+    }
   }
 
   hover(block, event = null) {
     if (block === this.hovered) return;
     this.hovered = block;
     this.figures.outline("hovered", block);
-    clearTimeout(this.timer);
-    if (this.selected !== null) return; // a pinned card stays
-    if (block === null) this.#hide();
-    else if (event?.pointerType === "mouse") this.timer = setTimeout(() => this.#load(block, event), HOVER_DELAY);
+    this.card.cancel();
+    if (this.card.pinned) return;
+    if (block === null) this.card.hide();
+    else if (event?.pointerType === "mouse") this.card.later(HOVER_DELAY, `block/${block}`, event, () => this.hovered === block);
   }
 
-  focus(block) {
-    this.focused = block;
-    this.figures.outline("focused", block);
-    this.live.textContent = this.describe(block);
+  #focus(host, cell) {
+    if (!cell) return;
+    this.cursors[host.name] = cell;
+    host.reveal(cell);
+    this.figures.outline("focused", cell.block);
+    this.live.textContent = this.describe(cell.block);
   }
 
-  /** Arrow keys over the pool's blocks; returns whether the key was for us. */
-  move(key) {
-    const { grid } = this.figures;
-    const { size } = this.model.pool;
-    const from = this.focused ?? 1;
-    const to = {
-      ArrowRight: from + 1, ArrowLeft: from - 1, ArrowDown: from + grid.columns, ArrowUp: from - grid.columns,
-      Home: 0, End: size - 1,
-    }[key];
-    if (key === "Enter" || key === " ") this.select(from, this.#middle(from));
-    else if (to === undefined) return false;
-    else if (to >= 0 && to < size) this.focus(to);
+  /** Arrow keys over the cells of the figure that has the focus; returns whether the key was for us. */
+  move(element, key) {
+    const host = Object.values(this.figures.hosts).find((one) => one.element === element);
+    const from = this.cursors[host.name] ?? null;
+    if (key === "Enter" || key === " ") {
+      if (from) this.select(from.block, this.#middle(host, from));
+      return true;
+    }
+    if (!/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(key)) return false;
+    this.#focus(host, host.next(from, key));
     return true;
   }
 
-  #middle(block) {
-    const host = this.figures.hosts.pool;
-    const [box] = host.boxes(block);
+  #middle(host, box) {
     const at = host.plot.getBoundingClientRect();
     return { clientX: at.left + box.x + box.w / 2, clientY: at.top + box.y + box.h / 2 };
   }
 
   select(block, event) {
     this.selected = block;
-    clearTimeout(this.timer);
     this.figures.outline("selected", block);
-    this.#keep(block);
-    return this.#load(block, event);
+    this.#keep();
+    return this.card.pin(`block/${block}`, event);
   }
 
+  /** Let go of what is selected last: the card, then the request. Returns whether there was something. */
   close() {
-    if (this.selected === null && this.card.hidden) return;
-    this.selected = null;
-    clearTimeout(this.timer);
-    this.figures.outline("selected", null);
-    this.#keep(null);
-    this.#hide();
-  }
-
-  /** After a frame: the card tells of the new moment. */
-  refresh() {
-    if (this.selected !== null) this.#load(this.selected, null);
-    else this.#hide();
-    if (this.selected >= this.model.pool.size) this.close();
-  }
-
-  /** The selection is in the URL. */
-  restore() {
-    const [kind, number] = (new URLSearchParams(location.search).get("sel") ?? "").split(":");
-    const block = Number(number);
-    if (kind === "block" && Number.isInteger(block) && block >= 0 && block < this.model.pool.size) {
-      this.select(block, this.#middle(block));
+    if (this.card.open) {
+      this.#letGo();
+      this.#keep();
+      return true;
     }
+    if (this.request === null) return false;
+    this.pick(null);
+    return true;
   }
 
-  #keep(block) {
+  #letGo() {
+    this.selected = null;
+    this.figures.outline("selected", null);
+    this.card.close();
+  }
+
+  /** After a frame: the card and the marks tell of the new moment. Returns the panels to draw again. */
+  refresh() {
+    if (this.selected >= this.model.pool.size) this.close();
+    this.card.refresh();
+    if (this.request !== null && this.request >= this.model.requests.length) this.request = null;
+    this.#mark();
+    this.place = undefined;
+    this.term = undefined;
+    this.figures.outlineMany(null);
+    return this.figures.setSpot(this.#spotOf(null));
+  }
+
+  /** The selection is in the URL: `block:3`, or `request:` with the id. */
+  restore() {
+    const [kind, ...rest] = (new URLSearchParams(location.search).get("sel") ?? "").split(":");
+    const name = rest.join(":");
+    const block = Number(name);
+    if (kind === "block" && /^\d+$/.test(name) && block < this.model.pool.size) {
+      this.select(block, this.#middle(this.figures.hosts.pool, this.figures.hosts.pool.boxes(block)[0]));
+    }
+    if (kind === "request" && this.model.requests.includes(name)) this.pick(this.model.requests.indexOf(name));
+  }
+
+  #keep() {
+    const { selected, request, model } = this;
     const url = new URL(location.href);
-    if (block === null) url.searchParams.delete("sel");
-    else url.searchParams.set("sel", `block:${block}`);
-    history.replaceState(history.state, "", url.href.replace("%3A", ":"));
-  }
-
-  async #load(block, event) {
-    const { base, query } = document.querySelector("#transport .buttons").dataset;
-    await window.htmx.ajax("GET", `${base}block/${block}${query}`, { target: "#card", swap: "innerHTML" });
-    if (this.selected !== block && this.hovered !== block) return;
-    // An error page is no card; frames.js has told what was wrong.
-    this.card.hidden = this.card.querySelector(".card")?.dataset.block !== String(block);
-    if (event) this.#place(event.clientX, event.clientY);
-  }
-
-  /** Beside the pointer, inside the window. */
-  #place(x, y) {
-    const { offsetWidth: w, offsetHeight: h } = this.card;
-    const right = x + 22 + w < innerWidth ? x + 22 : Math.max(8, x - w - 22);
-    this.card.style.left = `${right}px`;
-    this.card.style.top = `${Math.max(8, Math.min(y + 18, innerHeight - h - 8))}px`;
-  }
-
-  #hide() {
-    this.card.hidden = true;
+    if (selected !== null) url.searchParams.set("sel", `block:${selected}`);
+    else if (request !== null) url.searchParams.set("sel", `request:${model.requests[request]}`);
+    else url.searchParams.delete("sel");
+    history.replaceState(history.state, "", url.href.replace("sel=block%3A", "sel=block:").replace("sel=request%3A", "sel=request:"));
   }
 
   describe(block) {
@@ -153,6 +201,7 @@ export class Selection {
     const parts = [`Block ${block}: ${kind}${owners.length ? ` by ${owners.join(" and ")}` : ""}`];
     if (pool.kind(block) === "held" && pool.isHashed(block)) parts.push("hashed");
     if (pool.isChanged(block)) parts.push("changed in this step");
+    if (pool.lostHash(block)) parts.push("it lost its hash");
     return parts.join(", ");
   }
 }

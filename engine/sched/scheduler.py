@@ -80,11 +80,7 @@ class Scheduler:
 
     def schedule(self) -> SchedulerOutput:
         """Decide one step (6.2). Blocks are taken and hashes registered now, before anything is computed."""
-        config, waiting = self.config, len(self.waiting) + len(self.loads.holding)
-        threshold = config.long_prefill_token_threshold if len(self.running) + waiting > 1 else 0
-        self.emit(("step", config.max_num_batched_tokens, threshold, len(self.running), waiting))
-        self.kv_cache_manager.coordinator.new_step_starts()
-        step = Step(config.max_num_batched_tokens, threshold)
+        step = self.begin_step()
         self._running_pass(step)
         if not step.preempted:
             WaitingPass(self, step).run()
@@ -92,34 +88,30 @@ class Scheduler:
             self.emit(("halt", WAITING_PASS, "preempted", None))
         return self._close(step)
 
+    def begin_step(self) -> Step:
+        """An empty step: the whole budget, and the long-prefill threshold unless a request is alone (6.2)."""
+        config, waiting = self.config, len(self.waiting) + len(self.loads.holding)
+        threshold = config.long_prefill_token_threshold if len(self.running) + waiting > 1 else 0
+        self.emit(("step", config.max_num_batched_tokens, threshold, len(self.running), waiting))
+        self.kv_cache_manager.coordinator.new_step_starts()
+        return Step(config.max_num_batched_tokens, threshold)
+
     def _running_pass(self, step: Step) -> None:
         """Every running request goes on, in admission order; when blocks run out somebody is preempted (6.3)."""
-        running, config, emit = self.running, self.config, self.emit
+        running, emit = self.running, self.emit
         scheduled, new_blocks = step.output.num_scheduled_tokens, step.new_blocks
-        allocate_slots, lookahead = self.kv_cache_manager.allocate_slots, config.num_lookahead_tokens
-        max_model_len, threshold, split = config.max_model_len, step.threshold, self.mamba_split
+        allocate_slots, lookahead = self.kv_cache_manager.allocate_slots, self.config.num_lookahead_tokens
         index = 0
         while index < len(running) and step.budget > 0:
             request = running[index]
             request_id = request.request_id
-            computed = request.num_computed_tokens
-            wanted = request.num_tokens + len(request.spec_token_ids) - computed
-            room = max_model_len - computed - 1
-            tokens, budget = threshold if 0 < threshold < wanted else wanted, step.budget
-            if tokens > budget:
-                tokens = budget
-            if tokens > room:
-                tokens = room
-            uncut = tokens
-            if split is not None:
-                tokens = split.cut(request, computed, uncut)
-            emit(("chunk", RUNNING_PASS, request_id, computed, wanted, threshold, budget, room, uncut, tokens, 0))
+            tokens = self.cut_chunk(request, step)
             if tokens <= 0:
                 index += 1
                 continue
             blocks = allocate_slots(request, tokens, 0, None, lookahead)
             while blocks is None:
-                victim = self._choose_victim()
+                victim = self.choose_victim()
                 index -= self._take_from_running(victim, index, step)
                 self._preempt(victim, request, step)
                 if victim is request:
@@ -137,6 +129,23 @@ class Scheduler:
         if index < len(running):
             emit(("halt", RUNNING_PASS, "budget", running[index].request_id))
 
+    def cut_chunk(self, request: Request, step: Step) -> int:
+        """How many tokens a running request would compute next; 0 or less: none (6.3 step 1)."""
+        computed, budget, threshold = request.num_computed_tokens, step.budget, step.threshold
+        wanted = request.num_tokens + len(request.spec_token_ids) - computed
+        room = self.config.max_model_len - computed - 1
+        uncut = threshold if 0 < threshold < wanted else wanted
+        if uncut > budget:
+            uncut = budget
+        if uncut > room:
+            uncut = room
+        tokens = uncut
+        if self.mamba_split is not None:
+            tokens = self.mamba_split.cut(request, computed, uncut)
+        name = request.request_id
+        self.emit(("chunk", RUNNING_PASS, name, computed, wanted, threshold, budget, room, uncut, tokens, 0))
+        return tokens
+
     def _schedule_drafts(self, request: Request, tokens: int, step: Step) -> None:
         """The drafts that fit behind the known tokens are verified in this step; the rest is lost (6.3 step 5)."""
         drafts = request.spec_token_ids
@@ -146,7 +155,7 @@ class Scheduler:
         request.spec_token_ids = []
         self.emit(("drafts", request.request_id, verified, len(drafts) - verified))
 
-    def _choose_victim(self) -> Request:
+    def choose_victim(self) -> Request:
         """fcfs: the last one admitted. priority: the largest (priority, arrival time), the first of equals (6.3)."""
         if self.config.policy == "priority":
             return max(self.running, key=lambda request: (request.priority, request.arrival_time))

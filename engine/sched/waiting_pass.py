@@ -89,7 +89,7 @@ class WaitingPass:
     ) -> str | None:
         """Cut its first chunk, ask for the blocks and, if granted, let it run (6.4 steps 3-10)."""
         computed = request.num_computed_tokens or hit.num_tokens + external
-        tokens, padding, obstacle = self._cut_chunk(request, computed)
+        tokens, padding, obstacle = self.cut_chunk(request, computed)
         if obstacle is not None:
             return obstacle
         blocks = self.manager.allocate_slots(
@@ -118,7 +118,7 @@ class WaitingPass:
         self.emit(("admit", request.request_id, computed, tokens, resumed))
         return None
 
-    def _cut_chunk(self, request: Request, computed: int) -> tuple[int, int, str | None]:
+    def cut_chunk(self, request: Request, computed: int) -> tuple[int, int, str | None]:
         """How many tokens the head would compute: (tokens, placeholder drafts among them, obstacle) (6.4 steps 3-8)."""
         config, budget, threshold = self.config, self.step.budget, self.step.threshold
         wanted = tokens = request.num_tokens - computed

@@ -29,7 +29,19 @@ class Client:
             self._tables(change)
         if "hashes" in change:
             self._hashes(change["hashes"])
+        if "series" in change:
+            self._series(change["series"])
         self.data["usage"], self.data["blocks"] = change["usage"], change["blocks"]
+
+    def _series(self, change: Data) -> None:
+        mine = self.data["series"]
+        if "from" not in change:
+            self.data["series"] = change
+            return
+        assert change["from"] == mine["end"]
+        mine["end"] = change["end"]
+        for name in change.keys() - {"from", "end"}:
+            mine[name] = tuple([*old, *new] for old, new in zip(mine[name], change[name], strict=True))
 
     def _pool(self, change: Data) -> None:
         cells = {cell[0]: [*cell[:3], 0, *cell[4:]] for cell in self.data["pool"]["cells"]}

@@ -32,7 +32,9 @@ def test_free_blocks_and_table_of_r(client: TestClient, moment: int, free: int, 
 def test_before_r_40_blocks_are_free_and_6_of_its_prefix_lie_idle(client: TestClient) -> None:
     data = at(client, 5)
     assert (data["queue"]["free"], data["queue"]["hashed"]) == (40, 6)
-    assert data["blocks"] == {"live": 60, "cached": 6, "empty": 34, "was": {"live": 60, "cached": 6, "empty": 34}}
+    states = {"live": 60, "cached": 6, "empty": 34}
+    slots = {"filled": 945, "held": 960, "all": 1600}
+    assert data["blocks"] == {**states, "was": states, "slots": slots}
     assert [cell[0] for cell in data["queue"]["head"][-6:]] == [8, 7, 6, 5, 4, 3]
 
 

@@ -1,23 +1,26 @@
 """A running server and a watched page."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import uvicorn
 from playwright.sync_api import Browser
 
-from app.main import create_app
+from app import main
 from app.settings import Settings
+from engine.scenario import Scenario
 from tests.browser.watched import Watched
 
+Serve = Callable[[Scenario], str]
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app, served from a thread over an empty database."""
-    data: Path = tmp_path_factory.mktemp("data")
-    config = uvicorn.Config(create_app(Settings(data=data)), host="127.0.0.1", port=0, log_level="warning")
+
+@contextmanager
+def serving(data: Path, port: int = 0) -> Iterator[str]:
+    """The address of the app over this database, served from a thread."""
+    config = uvicorn.Config(main.create_app(Settings(data=data)), host="127.0.0.1", port=port, log_level="warning")
     server = uvicorn.Server(config)
     started = threading.Event()
     original = server.startup
@@ -34,6 +37,26 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(20)
+    assert not thread.is_alive(), "the server does not stop"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app with the built-in scenario."""
+    with serving(tmp_path_factory.mktemp("data")) as address:
+        yield address
+
+
+@pytest.fixture
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Serve another scenario in the place of the built-in one: the address."""
+    with ExitStack() as stack:
+
+        def start(scenario: Scenario) -> str:
+            monkeypatch.setattr(main, "builtin_scenario", lambda: scenario)
+            return stack.enter_context(serving(tmp_path))
+
+        yield start
 
 
 @pytest.fixture
@@ -44,3 +67,19 @@ def view(browser: Browser, site: str) -> Iterator[Watched]:
     yield watched
     watched.check()
     context.close()
+
+
+@pytest.fixture
+def look(browser: Browser, serve: Serve) -> Iterator[Callable[[Scenario], Watched]]:
+    """A watched page over another scenario."""
+    with ExitStack() as stack:
+
+        def open_over(scenario: Scenario) -> Watched:
+            site = serve(scenario)
+            context = browser.new_context(base_url=site, viewport={"width": 1440, "height": 900})
+            stack.callback(context.close)
+            watched = Watched(context.new_page(), site)
+            stack.callback(watched.check)
+            return watched
+
+        yield open_over

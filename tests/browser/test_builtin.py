@@ -10,7 +10,7 @@ from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
 
-FIGURES = ("pool", "queue", "tables", "hashes", "usage")
+FIGURES = ("pool", "queue", "tables", "hashes", "usage", "blocks", "series")
 END = 15
 
 
@@ -19,10 +19,11 @@ def test_stepping_shows_the_numbers_of_the_call(view: Watched) -> None:
     for at in range(1, 7):
         view.click("#go-step", at)
     assert view.page.locator("#transport .where b").inner_text() == "after 6 of 15"
-    assert view.figure("usage")["data"][0]["value"] == pytest.approx(0.73)
+    assert view.model()["usage"]["now"] == pytest.approx(0.73)
+    assert view.ids("usage") == ["0.73"]
     assert view.ids("queue").count("74") == 1
     assert view.model()["queue"]["head"][0] == [74, 0, 0]
-    assert view.trace("queue", "ids")["text"][0] == "<b>74</b>"
+    assert view.page.locator("#figure-queue .words .bold").first.text_content() == "74"
     verdict = view.page.locator("#call .call.chosen .verdict")
     expect(verdict).to_have_text("Granted. R reuses 8 cached blocks and takes 7 new ones.")
 
@@ -79,18 +80,24 @@ def test_every_figure_at_every_moment_is_valid_and_a_step_shows_what_a_fresh_pag
         assert json.dumps(view.model(), sort_keys=True) == model, f"after {at}"
 
 
+def order(view: Watched, name: str) -> list[str]:
+    figure = view.figure(name)
+    return [one["name"] for one in [*figure["data"], *figure["layout"].get("shapes", [])]]
+
+
 def test_trace_order_never_changes_and_untouched_figures_stay(view: Watched) -> None:
     view.open("/", 0)
-    names = {name: [trace["name"] for trace in view.figure(name)["data"]] for name in FIGURES}
+    names = {name: order(view, name) for name in FIGURES}
     for at in range(1, END + 1):
         view.press("ArrowRight", at)
-        assert {name: [trace["name"] for trace in view.figure(name)["data"]] for name in FIGURES} == names
+        assert {name: order(view, name) for name in FIGURES} == names
     drawn = (
         "Object.fromEntries(Object.entries(window.poolscope.figures.hosts).map(([name, host]) => [name, host.drawn]))"
     )
     view.open("/?at=8", 8)
     view.press("ArrowRight", 9)  # no block moves in this step: only the tables fill
-    assert view.page.evaluate(drawn) == {"pool": 1, "queue": 1, "tables": 2, "hashes": 1, "usage": 1}
+    once = {"pool": 1, "queue": 1, "hashes": 1, "usage": 1, "blocks": 1}
+    assert view.page.evaluate(drawn) == once | {"tables": 2, "series": 2}
 
 
 def test_a_frame_that_does_not_fit_is_asked_for_whole(view: Watched) -> None:
@@ -132,10 +139,10 @@ def test_nothing_is_wider_than_the_window_and_panels_keep_their_place(
 
 def test_the_theme_switch_is_kept(view: Watched) -> None:
     view.open("/?at=6", 6)
-    before = view.trace("pool", "empty")["fillcolor"]
+    before = view.shape("pool", "empty")["fillcolor"]
     view.page.click("#theme")
     expect(view.page.locator("html[data-theme=dark]")).to_be_attached()
     assert view.page.evaluate("window.poolscope.figures.settled.then(() => true)")
-    assert view.trace("pool", "empty")["fillcolor"] != before
+    assert view.shape("pool", "empty")["fillcolor"] != before
     view.open("/?at=6", 6)
-    assert view.trace("pool", "empty")["fillcolor"] != before
+    assert view.shape("pool", "empty")["fillcolor"] != before

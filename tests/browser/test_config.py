@@ -36,7 +36,7 @@ def test_a_hybrid_session_is_made_and_stepped(view: Watched) -> None:
         ("A", 0, [[1, "new"], [2, "new"], [3, "new"], [4, "new"]]),
         ("A", 1, [[0, "null"], [0, "null"], [7, "new"], [8, "new"]]),
     ]
-    notes = view.trace("tables", "notes")["text"]
+    notes = view.notes("tables")
     assert [text for text in notes if "·" in text] == ["full attention · 4", "sliding window · 4"]
     expect(page.locator("#log")).to_contain_text("2 blocks of A fell out of the sliding window: 6, 5.")
     expect(page.locator("#call .chosen .stage.release")).to_contain_text("sliding window: fell out of the window")

@@ -59,6 +59,16 @@ class Watched:
         self.page.click(selector)
         self.wait(at)
 
+    def until(self, expression: str, value: object) -> None:
+        """Wait until a JavaScript expression has this value."""
+        for _ in range(200):
+            found = self.page.evaluate(expression)
+            if found == value:
+                return
+            # A frame of the browser, for waiting on an expression needs eval, which the page's policy forbids.
+            self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        raise AssertionError(f"{expression} is {found}, not {value}")
+
     def model(self) -> dict[str, Any]:
         """What the figures show, as plain data."""
         plain: dict[str, Any] = self.page.evaluate("window.poolscope.model.plain()")
@@ -73,10 +83,14 @@ class Watched:
         given: dict[str, Any] = self.page.evaluate(script, name)
         return given
 
-    def trace(self, figure: str, name: str) -> dict[str, Any]:
-        """One trace of a figure by its name."""
-        return next(trace for trace in self.figure(figure)["data"] if trace.get("name") == name)
+    def shape(self, figure: str, name: str) -> dict[str, Any]:
+        """One shape of a figure by its name: all cells in one state."""
+        return next(shape for shape in self.figure(figure)["layout"]["shapes"] if shape["name"] == name)
 
     def ids(self, figure: str) -> list[str]:
-        """The ids that a figure shows, in order, without their markup."""
-        return [text.replace("<b>", "").replace("</b>", "") for text in self.trace(figure, "ids")["text"]]
+        """The ids that stand over a figure, in order."""
+        return self.page.locator(f"#figure-{figure} .words .mono").all_text_contents()
+
+    def notes(self, figure: str) -> list[str]:
+        """The words that stand over a figure."""
+        return self.page.locator(f"#figure-{figure} .words text:not(.mono)").all_text_contents()

@@ -1,16 +1,17 @@
 // The one builder of block cells: pool, free queue, block tables and hashed blocks draw a state the same way.
 //
-// A figure adds its cells in pixels and gets Plotly traces and shapes back, always as many and in the same order.
-// Fills, textures and texts are traces; edges and rings are shapes, one SVG path each: as lines of a trace every cell
-// would be an element of its own, and a step would take three times as long.
+// A figure adds its cells in pixels and gets Plotly shapes back, always as many and in the same order: one SVG path a
+// state, however many cells. As filled traces, and with a text trace for the ids, a step took ten times as long.
 
-import { Fill, Line, Texts } from "./paths.js";
-import { escapeText } from "./plot.js";
-import { theme, withAlpha } from "./theme.js";
+import { box, Line } from "./paths.js";
+import { NOWHERE, pixelLayout } from "./plot.js";
+import { texture } from "./texture.js";
+import { theme } from "./theme.js";
+import { Words } from "./words.js";
 
 const OWNERS = 8;
 const ID_SIZE = 10.5;
-const EDGE = 0.5;
+const LAYERS = ["links", "null", "empty", "cached", "dots", "lookahead", "hashed", "unchanged", "aside", "plates", "marks", "lost", "rings"];
 
 /** How wide a cell has to be for the largest id of a pool. */
 export function idWidth(size) {
@@ -18,17 +19,15 @@ export function idWidth(size) {
 }
 
 export class Cells {
-  /** `clip` is the part that is seen, [top, bottom]: what lies outside is kept for hits, but not drawn. */
-  constructor({ ids = true, radius = 1.2, ring = 1.5, clip = null } = {}) {
-    Object.assign(this, { theme: theme(), ids, radius, ringGap: ring, clip, hits: [], runs: [] });
-    this.fills = Object.fromEntries(["empty", "cached", "corners", "veil"].map((name) => [name, new Fill()]));
-    this.owners = Array.from({ length: OWNERS }, () => new Fill());
-    const lines = ["links", "empty", "cached", "lookahead", "marks", "lost", "rings"];
-    this.lines = Object.fromEntries(lines.map((name) => [name, new Line()]));
-    this.edges = Array.from({ length: OWNERS }, () => new Line());
-    this.plates = { x: [], y: [] };
-    this.names = new Texts();
-    this.notes = new Texts();
+  /**
+   * `clip` is the part that is seen, [top, bottom]: what lies outside is kept for hits, but not drawn. `plain` leaves out
+   * textures and corners, which small cells have no room for. `spot` is the set of blocks that alone are unveiled.
+   */
+  constructor({ ids = true, plain = false, radius = 1.2, ring = 1.5, clip = null, spot = null } = {}) {
+    Object.assign(this, { theme: theme(), ids, plain, radius, ringGap: ring, clip, spot, hits: [], runs: [], words: new Words() });
+    this.lines = Object.fromEntries(LAYERS.map((name) => [name, new Line()]));
+    this.owners = Array.from({ length: OWNERS }, () => new Line());
+    this.textures = Array.from({ length: OWNERS }, () => new Line());
   }
 
   /**
@@ -41,13 +40,19 @@ export class Cells {
     if (this.#hidden(y, h)) return;
     if (kind === "held") this.#held(cell);
     else if (kind === "lookahead") this.lines.lookahead.rectangle(x, y, w, h, this.radius);
-    else if (kind !== "ring") this.#plain(cell, kind === "cached" ? "cached" : "empty");
+    else if (kind !== "ring") this.#plain(cell, kind === "cached" || kind === "null" ? kind : "empty");
     if (kind === "null") this.lines.marks.line([[x + 3, y + h - 3], [x + w - 3, y + 3]]);
-    if (cell.hashed) this.#corner(cell);
+    if (cell.hashed && !this.plain) this.#corner(cell);
     if (cell.lost) this.lines.lost.polygon([[x + w - 7, y + 1], [x + w - 1, y + 1], [x + w - 1, y + 7]]);
-    if (cell.quiet && kind === "held") this.fills.veil.rectangle(x - EDGE, y - EDGE, w + 2 * EDGE, h + 2 * EDGE);
+    if (this.#veiled(cell)) this.lines[this.spot ? "aside" : "unchanged"].rectangle(x - 0.5, y - 0.5, w + 1, h + 1, 0);
     if (cell.changed) this.#run(cell);
     if (this.ids && cell.block !== undefined) this.#id(cell);
+  }
+
+  /** Unchanged live cells are quiet; while a request or a stage is pointed at, all but its own blocks. */
+  #veiled({ block, kind, quiet }) {
+    if (this.spot && block !== undefined) return !this.spot.has(block) && kind !== "free" && kind !== "null";
+    return quiet && kind === "held";
   }
 
   #hidden(y, h) {
@@ -55,33 +60,39 @@ export class Cells {
   }
 
   #plain({ x, y, w, h }, name) {
-    this.fills[name].rectangle(x + EDGE, y + EDGE, w - 2 * EDGE, h - 2 * EDGE);
     this.lines[name].rectangle(x, y, w, h, this.radius);
+    if (name === "cached" && !this.plain) texture(this.lines.dots, box(x, y, w, h), ".", 4);
   }
 
   #held({ x, y, w, h, hues, part = 1 }) {
     const [first, second] = hues;
     if (hues.length > 1) {
       // Two triangles a seam apart: whoever is drawn first, neither covers the other.
-      const upper = [[x, y], [x + w - 1.5, y], [x, y + h - 1.5]];
-      const lower = [[x + w, y + 1.5], [x + w, y + h], [x + 1.5, y + h]];
-      this.owners[first].polygon(upper);
-      this.edges[first].polygon(upper);
-      this.owners[second].polygon(lower);
-      this.edges[second].polygon(lower);
+      this.#own(first, [[x, y], [x + w - 1.5, y], [x, y + h - 1.5]]);
+      this.#own(second, [[x + w, y + 1.5], [x + w, y + h], [x + 1.5, y + h]]);
       return;
     }
     if (part < 1) this.#plain({ x, y, w, h }, "empty");
     if (part <= 0) return;
     const wide = part < 1 ? Math.max(2, w * part) : w;
-    this.owners[first].rectangle(x + EDGE, y + EDGE, wide - 2 * EDGE, h - 2 * EDGE);
-    this.edges[first].rectangle(x, y, wide, h, part < 1 ? 0 : this.radius);
+    this.owners[first].rectangle(x, y, wide, h, part < 1 ? 0 : this.radius);
+    this.#texture(first, box(x, y, wide, h));
+  }
+
+  #own(hue, points) {
+    this.owners[hue].polygon(points);
+    this.#texture(hue, points);
+  }
+
+  #texture(hue, points) {
+    const { pattern } = this.theme.hues[hue];
+    if (pattern && !this.plain) texture(this.textures[hue], points, pattern);
   }
 
   #corner({ x, y, w, kind }) {
     const size = w < 18 ? 4.5 : 6.5;
     const inset = kind === "held" ? 0.5 : 0;
-    this.fills.corners.polygon([[x + w - size, y + inset], [x + w - inset, y + inset], [x + w - inset, y + size]]);
+    this.lines.hashed.polygon([[x + w - size, y + inset], [x + w - inset, y + inset], [x + w - inset, y + size]]);
   }
 
   /** Neighbours in a row share one ring. */
@@ -92,29 +103,25 @@ export class Cells {
   }
 
   #id({ x, y, w, h, kind, block, hues = [], bold, underlined, part = 1 }) {
-    const { ink, ink3, hues: all } = this.theme;
     const shared = hues.length > 1;
-    let colour = kind === "free" || kind === "null" ? ink3 : ink;
-    if (kind === "held" && !shared && part > 0.6) colour = all[hues[0]].text;
-    if (shared) {
-      this.plates.x.push(x + w / 2);
-      this.plates.y.push(y + h / 2);
-    }
-    let label = String(block);
-    if (bold) label = `<b>${label}</b>`;
-    if (underlined) label = `<u>${label}</u>`;
-    this.names.add(x + w / 2, y + h / 2 + 0.5, label, bold ? ink : colour, "middle center", ID_SIZE);
+    let tone = kind === "free" || kind === "null" ? "ink3" : "ink";
+    if (kind === "held" && !shared && part > 0.6) tone = `h${hues[0] + 1}`;
+    if (shared) this.lines.plates.circle(x + w / 2, y + h / 2, 7.5);
+    this.words.add(x + w / 2, y + h / 2, [[String(block), bold]], {
+      tone: bold ? "ink" : tone, anchor: "middle", size: ID_SIZE, mono: true, underlined,
+    });
   }
 
-  /** Words beside the cells; `html` may carry <b>, so what a user wrote is escaped by the caller. */
-  note(x, y, html, { tone = "ink3", align = "middle right", size = 12 } = {}) {
-    if (!this.#hidden(y - 10, 20)) this.notes.add(x, y, html, this.theme[tone], align, size);
+  /** Words beside the cells: a text, or pieces [text, bold]. */
+  note(x, y, words, { tone = "ink3", anchor = "start", size = 12 } = {}) {
+    if (this.#hidden(y - 10, 20)) return;
+    this.words.add(x, y, typeof words === "string" ? [[words, false]] : words, { tone, anchor, size });
   }
 
   /** The number of cells that are not drawn, in a cell of its own. */
-  fold(box, words, size = 11) {
-    this.add({ ...box, kind: "fold" });
-    this.note(box.x + box.w / 2, box.y + box.h / 2, escapeText(words), { tone: "ink2", align: "middle center", size });
+  fold(place, words, size = 11) {
+    this.add({ ...place, kind: "fold" });
+    this.note(place.x + place.w / 2, place.y + place.h / 2, words, { tone: "ink2", anchor: "middle", size });
   }
 
   link(points) {
@@ -130,75 +137,50 @@ export class Cells {
 
   /** A small triangle in ink: the next victim stands here. */
   needle(x, y) {
-    this.fills.corners.polygon([[x - 4, y + 6], [x, y], [x + 4, y + 6]]);
+    this.lines.hashed.polygon([[x - 4, y + 6], [x, y], [x + 4, y + 6]]);
   }
 
   swatch(x, y, hue, size = 11) {
     if (this.#hidden(y, size)) return;
-    this.owners[hue].rectangle(x, y, size, size);
-    this.edges[hue].rectangle(x, y, size, size, 1.5);
+    this.owners[hue].rectangle(x, y, size, size, 1.2);
+    this.#texture(hue, box(x, y, size, size));
   }
 
-  traces() {
-    const t = this.theme;
-    return [
-      filled("empty", this.fills.empty, t.surface),
-      filled("cached", this.fills.cached, t.surface, { shape: ".", fgcolor: t.ink3, size: 4, solidity: 0.14 }),
-      ...this.owners.map((fill, i) => owner(fill, t.hues[i], i)),
-      filled("hashed", this.fills.corners, t.ink),
-      filled("unchanged", this.fills.veil, t.veil),
-      this.#plateTrace(),
-      texts("ids", this.names, t.mono),
-      texts("notes", this.notes, t.sans),
-    ];
+  /** What a host draws. */
+  figure(width, height) {
+    return { traces: [], layout: pixelLayout(width, height, this.shapes()), height, words: this.words.list, hits: this.hits };
   }
 
-  /** Under the traces: links and edges. Over them: marks, lost hashes, rings. */
+  /** From below to above. */
   shapes() {
     const t = this.theme;
     const gap = this.ringGap;
     for (const { x, y, h, end } of this.runs.splice(0)) {
       this.lines.rings.ring(x - gap, y - gap, end - x + 2 * gap, h + 2 * gap, Math.min(3.5, gap * 2.4));
     }
+    const shape = (name, look) => stroke(name, this.lines[name], look);
     return [
-      stroke(this.lines.links, "below", t.line2),
-      stroke(this.lines.empty, "below", t.line2),
-      stroke(this.lines.cached, "below", t.ink3, 1, "3px,2px"),
-      ...this.edges.map((line, i) => stroke(line, "below", t.hues[i].edge)),
-      stroke(this.lines.lookahead, "below", t.ink3, 1, "2px,2px"),
-      stroke(this.lines.marks, "above", t.line2),
-      stroke(this.lines.lost, "above", t.ink),
-      stroke(this.lines.rings, "above", t.accent, gap < 1.5 ? 1.2 : 2),
+      shape("links", { color: t.line2 }),
+      shape("null", { color: t.line2, fill: t.sunk }),
+      shape("empty", { color: this.plain ? t.line : t.line2, fill: t.surface }),
+      this.plain ? shape("cached", { width: 0, fill: t.ink3 }) : shape("cached", { color: t.ink3, fill: t.surface, dash: "3px,2px" }),
+      shape("dots", { color: t.ink3, width: 1.1 }),
+      ...this.owners.map((line, i) => stroke(`hue ${i + 1}`, line, { color: t.hues[i].edge, fill: t.hues[i].fill })),
+      ...this.textures.map((line, i) => stroke(`texture ${i + 1}`, line, { color: t.hues[i].tex, width: t.hues[i].pattern === "." ? 1.3 : 1 })),
+      shape("lookahead", { color: t.ink3, dash: "2px,2px" }),
+      shape("hashed", { width: 0, fill: t.ink }),
+      shape("unchanged", { width: 0, fill: t.veil }),
+      shape("aside", { width: 0, fill: t.heavyVeil }),
+      shape("plates", { width: 0, fill: t.page }),
+      shape("marks", { color: t.line2 }),
+      shape("lost", { color: t.ink }),
+      shape("rings", { color: t.accent, width: gap < 1.5 ? 1.2 : 2 }),
     ];
   }
-
-  #plateTrace() {
-    return {
-      type: "scatter", mode: "markers", name: "shared", hoverinfo: "skip", x: this.plates.x, y: this.plates.y,
-      marker: { size: 15, color: withAlpha(this.theme.page, 0.95), line: { width: 0 } },
-    };
-  }
 }
 
-function owner(fill, hue, i) {
-  const pattern = hue.pattern && { shape: hue.pattern, fgcolor: hue.tex, size: 6, solidity: hue.pattern === "." ? 0.12 : 0.2 };
-  return filled(`hue ${i + 1}`, fill, hue.fill, pattern);
-}
-
-function filled(name, { x, y }, colour, pattern) {
-  const trace = { type: "scatter", mode: "none", name, hoverinfo: "skip", x, y, fill: "toself", fillcolor: colour };
-  if (pattern) trace.fillpattern = { ...pattern, bgcolor: colour, fillmode: "replace" };
-  return trace;
-}
-
-function stroke({ parts }, layer, color, width = 1, dash = "solid") {
-  // A shape without a path is an error: an empty one is a point outside, and hidden.
-  return { type: "path", path: parts.join("") || "M-9,-9L-9,-9", visible: parts.length > 0, layer, line: { color, width, dash } };
-}
-
-function texts(name, texts, family) {
-  return {
-    type: "scatter", mode: "text", name, hoverinfo: "skip", x: texts.x, y: texts.y, text: texts.text,
-    textposition: texts.position, textfont: { family, color: texts.colour, size: texts.size }, cliponaxis: false,
-  };
+/** One shape of a layout from a Line. */
+export function stroke(name, { parts }, { color = "rgba(0,0,0,0)", width = 1, dash = "solid", fill = "rgba(0,0,0,0)" }) {
+  // Never hidden: to hide or show a shape has everything drawn again.
+  return { type: "path", name, path: parts.join("") || NOWHERE, fillcolor: fill, line: { color, width, dash } };
 }

@@ -1,36 +1,79 @@
 // All figures of the page: which are drawn again after a frame, and what is pointed at in all of them.
 
+import { writeFacts } from "./facts.js";
 import { gaugeFigure } from "./gauge.js";
 import { hashesFigure } from "./hashes.js";
 import { Host } from "./host.js";
-import { blockAt, cellBox, poolFigure, poolGrid } from "./pool.js";
+import { blockAt, cellBox, PITCHES, poolFigure, poolGrid } from "./pool.js";
 import { queueFigure } from "./queue.js";
+import { seriesFigure } from "./series.js";
+import { splitFigure } from "./split.js";
 import { tablesFigure } from "./tables.js";
 import { onThemeChange } from "./theme.js";
 
 const NARROW = 480;
+export const GRIDS = ["pool", "queue", "tables", "hashes"];
 
 export class Figures {
   constructor(model) {
     this.model = model;
-    let grid = null;
-    const pool = new Host("pool", (width) => {
-      grid = poolGrid(model.pool.size, width, width < NARROW ? 300 : 143);
-      this.grid = grid;
-      return poolFigure(model, grid);
-    }, {
-      locate: (x, y) => grid && blockAt(grid, x, y),
-      boxes: (block) => (grid && block < grid.size ? [cellBox(grid, block)] : []),
-    });
     this.hosts = {
-      pool,
-      queue: new Host("queue", (width) => queueFigure(model, width)),
+      pool: this.#poolHost(),
+      queue: new Host("queue", (width, seen) => queueFigure(model, width, seen)),
       tables: new Host("tables", (width, seen) => tablesFigure(model, width, seen)),
       hashes: new Host("hashes", (width, seen) => hashesFigure(model, width, seen)),
       usage: new Host("usage", (width, seen) => gaugeFigure(model, width, seen.room)),
+      blocks: new Host("blocks", (width) => splitFigure(model, width)),
+      series: new Host("series", (width) => seriesFigure(model, width)),
     };
+    this.pitch = null; // of the enlarged pool; null: the largest that fits
     onThemeChange(() => this.draw(Object.keys(this.hosts)));
     this.#watchWidths();
+  }
+
+  #poolHost() {
+    const { model } = this;
+    return new Host("pool", (width, { room, clip, spot }) => {
+      this.grid = poolGrid(model.pool.size, width, this.enlarged ? room - 4 : width < NARROW ? 300 : 143, this.enlarged ? this.pitch : null);
+      return poolFigure(model, this.grid, { spot, clip });
+    }, {
+      locate: (x, y) => this.grid && blockAt(this.grid, x, y),
+      boxes: (block) => (this.grid && block < this.grid.size ? [{ block, ...cellBox(this.grid, block) }] : []),
+      next: (from, key) => this.#nextInPool(from, key),
+    });
+  }
+
+  #nextInPool(from, key) {
+    const { columns, size } = this.grid;
+    const at = from?.block ?? 0;
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + columns, ArrowUp: at - columns, Home: 0, End: size - 1 }[key];
+    return to >= 0 && to < size ? { block: to, ...cellBox(this.grid, to) } : null;
+  }
+
+  /** The pool fills the centre, and scrolls where it is zoomed in; or back. */
+  enlarge(on) {
+    const { element } = this.hosts.pool;
+    this.enlarged = on;
+    this.pitch = null;
+    element.classList.toggle("scrolls", on);
+    element.scrollTop = 0;
+    this.#remeasure();
+  }
+
+  /** One pitch up or down. */
+  zoom(step) {
+    const at = PITCHES.indexOf(this.grid.pitch);
+    const to = PITCHES[at - step];
+    if (to === undefined) return;
+    const { pool } = this.hosts;
+    const row = pool.element.scrollTop / this.grid.pitch * this.grid.columns; // the block in the first row stays there
+    this.pitch = to;
+    this.draw(["pool"]).then(() => { pool.element.scrollTop = row / this.grid.columns * this.grid.pitch; });
+  }
+
+  #remeasure() {
+    for (const host of Object.values(this.hosts)) { host.width = undefined; host.height = undefined; host.top = 0; }
+    this.draw(Object.keys(this.hosts));
   }
 
   /** Draw the named panels again; the others aren't touched. `settled` is the latest drawing. */
@@ -50,11 +93,24 @@ export class Figures {
   }
 
   outline(kind, block) {
-    for (const chip of document.querySelectorAll(`#call .pointed-${kind}`)) chip.classList.remove(`pointed-${kind}`, "pointed");
+    for (const chip of document.querySelectorAll(`#call-panel .pointed-${kind}`)) chip.classList.remove(`pointed-${kind}`, "pointed");
     if (block !== null) {
-      for (const chip of document.querySelectorAll(`#call [data-block="${block}"]`)) chip.classList.add(`pointed-${kind}`, "pointed");
+      for (const chip of document.querySelectorAll(`#call-panel [data-block="${block}"]`)) chip.classList.add(`pointed-${kind}`, "pointed");
     }
-    for (const name of ["pool", "queue", "tables", "hashes"]) this.hosts[name].outline(kind, block);
+    for (const name of GRIDS) this.hosts[name].outline(kind, block);
+  }
+
+  /** Outline the blocks that a term counts, in every picture; null takes it away. */
+  outlineMany(blocks) {
+    for (const name of GRIDS) this.hosts[name].outlineMany(blocks);
+  }
+
+  /** Only these blocks are unveiled; null: what changed is. Returns which panels have to be drawn again. */
+  setSpot(blocks) {
+    const before = this.hosts.pool.spot;
+    if (before === blocks || (before && blocks && before.size === blocks.size && [...blocks].every((block) => before.has(block)))) return [];
+    for (const name of GRIDS) this.hosts[name].spot = blocks;
+    return GRIDS;
   }
 
   #watchWidths() {
@@ -68,16 +124,4 @@ export class Figures {
     });
     for (const host of Object.values(this.hosts)) observer.observe(host.element);
   }
-}
-
-/** The one fact that matters now beside a panel's head. */
-function writeFacts({ queue, hashes, usage }) {
-  const put = (id, text) => {
-    const element = document.getElementById(id);
-    if (element.textContent !== text) element.textContent = text;
-  };
-  put("queue-fact", `${queue.free} free, ${queue.hashed} of them hashed`);
-  put("hashes-fact", hashes.total ? `${hashes.total} hashes; a prefix that is shared is drawn once` : "");
-  const mark = usage.watermark_at ?? null;
-  put("usage-fact", [usage.was == null ? "" : `was ${usage.was.toFixed(2)}`, mark === null ? "" : `watermark at ${mark.toFixed(2)}`].filter(Boolean).join(", "));
 }

@@ -1,7 +1,7 @@
 // The hashed blocks: the prefix tree, each chain of hashes a path, a shared prefix drawn once.
 
 import { Cells, idWidth } from "./cells.js";
-import { escapeText, fitText, pixelLayout } from "./plot.js";
+import { fitText } from "./plot.js";
 
 const CELL = 18;
 const ROW = 34;
@@ -10,12 +10,12 @@ const FOLD = 62; // px
 const FORK = 22;
 const MAX_ROWS = 60;
 
-export function hashesFigure(model, width, { clip }) {
-  const cells = new Cells({ clip });
+export function hashesFigure(model, width, { clip, spot }) {
+  const cells = new Cells({ clip, spot });
   const { chains, total } = model.hashes ?? { chains: [], total: 0 };
   if (!total) {
     cells.note(0, 12, "Nothing is hashed yet: no block is full.", { tone: "ink2" });
-    return { traces: cells.traces(), layout: pixelLayout(width, 40, cells.shapes()), hits: [] };
+    return cells.figure(width, 40);
   }
   const pitch = idWidth(model.pool.size) + 1;
   const { tree, rows } = layOut(chains, width, pitch);
@@ -24,7 +24,7 @@ export function hashesFigure(model, width, { clip }) {
   for (const node of tree.roots) link(cells, { ...start, x: 8 }, node);
   for (const node of tree.all) chain(cells, node, model, { width, pitch });
   if (tree.left) cells.note(30, rows * ROW + 8, `${tree.left} more branches`, { tone: "ink2" });
-  return { traces: cells.traces(), layout: pixelLayout(width, rows * ROW + (tree.left ? 20 : 0), cells.shapes()), hits: cells.hits };
+  return cells.figure(width, rows * ROW + (tree.left ? 20 : 0));
 }
 
 /** Leaves take rows, top down; a parent stands in the middle of its children. */
@@ -99,8 +99,8 @@ function words(cells, { data, children, x: from }, groups, x, y, width) {
   const stored = data.cells.filter((cell) => cell[2]).length;
   const copies = data.cells.filter((cell) => cell[3] > 1).length;
   const second = [stored && `${stored} changed in this step`, copies && `${copies} in several blocks`].filter(Boolean).join(", ");
-  const name = data.label ? `<b>${escapeText(fitText(data.label, Math.max(60, width - x - 90), { bold: true }))}</b>, ` : "";
-  cells.note(x + 6, y + (second ? 3 : CELL / 2), `${name}${count}`, { tone: "ink", size: 12 });
+  const name = data.label ? [[fitText(data.label, Math.max(60, width - x - 90), { bold: true }), true], [`, ${count}`, false]] : [[count, false]];
+  cells.note(x + 6, y + (second ? 3 : CELL / 2), name, { tone: "ink", size: 12 });
   if (second) cells.note(x + 6, y + 17, second, { size: 11 });
 }
 

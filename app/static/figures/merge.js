@@ -33,6 +33,17 @@ function keyOf(request, group) {
   return `${request}/${group}`;
 }
 
+/** Points are appended where they follow on what is known; what is known already stays. */
+export function mergeSeries(series, news) {
+  if (news.from === undefined || news.from === null) return news;
+  if (!series || series.end !== news.from) return series;
+  const merged = { ...series, end: news.end };
+  for (const [name, points] of Object.entries(news)) {
+    if (Array.isArray(points)) merged[name] = [[...series[name][0], ...points[0]], [...series[name][1], ...points[1]]];
+  }
+  return merged;
+}
+
 /** A chain's cells are [block, live, changed, copies]; chains are told apart by their id. */
 export function mergeHashes(hashes, { total, chains, gone = [] }) {
   const kept = new Map();

@@ -1,13 +1,14 @@
 // What the figures show, kept from frames: a whole one replaces it, a delta changes it. No drawing here.
 
-import { mergeHashes, mergeTables } from "./merge.js";
+import { mergeHashes, mergeSeries, mergeTables } from "./merge.js";
 
-const PANELS = ["queue", "tables", "hashes", "usage"];
+const PANELS = ["queue", "tables", "hashes", "usage", "blocks"];
 
 export class Model {
   constructor() {
     this.at = null;
     this.branch = null;
+    this.series = null;
   }
 
   /** Whether `data` fits on what is here. */
@@ -19,12 +20,14 @@ export class Model {
   /** Take a frame's data; returns the names of the panels that have to be drawn again. */
   apply(data) {
     const whole = data.from === null || data.from === undefined;
-    const touched = new Set(PANELS.filter((name) => name in data && !same(this[name], data[name])));
+    const touched = new Set(PANELS.filter((name) => name in data && !same(drawn(name, this), drawn(name, data))));
     if (whole) this.pool = new Pool(data.pool.num_blocks, data.pool.block_size);
     this.requests = whole ? data.requests : [...this.requests, ...(data.requests_added ?? [])];
     if (whole) this.groups = data.groups;
     if (data.queue) this.queue = data.queue;
     this.usage = data.usage;
+    this.blocks = data.blocks;
+    if (data.series) this.series = mergeSeries(whole ? null : this.series, data.series);
     if (data.tables) this.tables = whole ? data.tables : mergeTables(this.tables, data.tables, data.tables_gone);
     if (data.hashes) this.hashes = whole ? data.hashes : mergeHashes(this.hashes, data.hashes);
     this.alt = { ...this.alt, ...data.alt };
@@ -32,15 +35,25 @@ export class Model {
     this.branch = data.branch;
     const cleared = this.pool.clearChanged();
     if (data.pool) this.pool.put(data.pool.cells);
-    this.pool.markLost(this.queue.out);
     if (whole || cleared || data.pool?.cells.length) touched.add("pool");
+    if (whole || this.series) touched.add("series"); // the needle moves
     return touched;
+  }
+
+  /** The blocks that a request holds: all that the pool tells of (a block names two holders) and its tables. */
+  blocksOf(request) {
+    const blocks = new Set();
+    const { owners } = this.pool;
+    for (let i = 0; i < owners.length; i += 1) if (owners[i] === request) blocks.add(i >> 1);
+    for (const table of this.tables) if (table.request === request) for (const [, block] of table.cells) blocks.add(block);
+    blocks.delete(0);
+    return blocks;
   }
 
   /** Everything as plain data, to compare two models. */
   plain() {
-    const { at, branch, requests, groups, queue, tables, hashes, usage, alt } = this;
-    return { at, branch, requests, groups, queue, tables, hashes, usage, alt, pool: this.pool.plain() };
+    const { at, branch, requests, groups, queue, tables, hashes, usage, blocks, series, alt } = this;
+    return { at, branch, requests, groups, queue, tables, hashes, usage, blocks, series, alt, pool: this.pool.plain() };
   }
 }
 
@@ -65,18 +78,10 @@ class Pool {
   put(cells) {
     for (const [block, refs, hashed, changed, first = -1, second = -1] of cells) {
       this.refs[block] = refs;
-      this.flags[block] = (hashed ? HASHED : 0) | (changed ? CHANGED : 0);
+      this.flags[block] = (hashed ? HASHED : 0) | (changed ? CHANGED : 0) | (changed === 2 ? LOST : 0);
       this.owners[2 * block] = first;
       this.owners[2 * block + 1] = second;
       if (changed) this.changed.push(block);
-    }
-  }
-
-  /** A hashed block that was popped lost its hash in this step. */
-  markLost(left) {
-    for (const { blocks, hashed, why } of left) {
-      if (!why.startsWith("popped")) continue;
-      blocks.forEach((block, i) => { if (hashed[i]) this.flags[block] |= LOST; });
     }
   }
 
@@ -107,6 +112,11 @@ class Pool {
 const HASHED = 1;
 const CHANGED = 2;
 const LOST = 4;
+
+/** What a figure draws of its data: the slots of the blocks are only words. */
+function drawn(name, { [name]: data }) {
+  return name === "blocks" && data ? { ...data, slots: null, was: { ...data.was, slots: null } } : data;
+}
 
 function same(a, b) {
   return JSON.stringify(a) === JSON.stringify(b);

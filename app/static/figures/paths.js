@@ -1,28 +1,12 @@
-// Many small forms as one: points for a filled trace, or an SVG path for a shape of the layout. One element each, however many.
+// Many small forms as one SVG path, for one shape of a figure's layout: one element, however many cells.
 
-/** Polygons of one filled trace; `null` lifts the pen. */
-export class Fill {
-  x = [];
-  y = [];
-
-  polygon(points) {
-    for (const [x, y] of points) { this.x.push(x); this.y.push(y); }
-    this.x.push(points[0][0], null);
-    this.y.push(points[0][1], null);
-  }
-
-  rectangle(x, y, w, h) {
-    this.x.push(x, x + w, x + w, x, x, null);
-    this.y.push(y, y, y + h, y + h, y, null);
-  }
-}
-
-/** Lines of one shape. */
 export class Line {
   parts = [];
 
   line(points, close = "") {
-    this.parts.push(`M${points.map(([x, y]) => `${round(x)},${round(y)}`).join("L")}${close}`);
+    let text = "M";
+    for (let i = 0; i < points.length; i += 1) text += `${i ? "L" : ""}${round(points[i][0])},${round(points[i][1])}`;
+    this.parts.push(text + close);
   }
 
   polygon(points) {
@@ -31,14 +15,7 @@ export class Line {
 
   /** A rectangle with its corners cut by `r`: as good as round at this size. */
   rectangle(x, y, w, h, r) {
-    if (r) {
-      this.polygon([
-        [x + r, y], [x + w - r, y], [x + w, y + r], [x + w, y + h - r],
-        [x + w - r, y + h], [x + r, y + h], [x, y + h - r], [x, y + r],
-      ]);
-    } else {
-      this.polygon([[x, y], [x + w, y], [x + w, y + h], [x, y + h]]);
-    }
+    this.polygon(r ? octagon(x, y, w, h, r) : box(x, y, w, h));
   }
 
   /** A ring with round corners. */
@@ -49,25 +26,21 @@ export class Line {
       [x + w - r, y + h], [x + r, y + h], [x + s, y + h - s], [x, y + h - r], [x, y + r], [x + s, y + s],
     ]);
   }
+
+  circle(x, y, r) {
+    this.polygon(Array.from({ length: 16 }, (_, i) => [x + r * Math.cos((i * Math.PI) / 8), y + r * Math.sin((i * Math.PI) / 8)]));
+  }
 }
 
-/** Texts at points, each with its own colour, size and anchor. */
-export class Texts {
-  x = [];
-  y = [];
-  text = [];
-  colour = [];
-  position = [];
-  size = [];
+export function box(x, y, w, h) {
+  return [[x, y], [x + w, y], [x + w, y + h], [x, y + h]];
+}
 
-  add(x, y, text, colour, position, size) {
-    this.x.push(x);
-    this.y.push(y);
-    this.text.push(text);
-    this.colour.push(colour);
-    this.position.push(position);
-    this.size.push(size);
-  }
+function octagon(x, y, w, h, r) {
+  return [
+    [x + r, y], [x + w - r, y], [x + w, y + r], [x + w, y + h - r],
+    [x + w - r, y + h], [x + r, y + h], [x, y + h - r], [x, y + r],
+  ];
 }
 
 function round(value) {

@@ -1,7 +1,7 @@
 // The free queue in its true order, head at the left. What left it in this step is lifted above, what came in is set below.
 
 import { Cells, idWidth } from "./cells.js";
-import { escapeText, fitText, pixelLayout } from "./plot.js";
+import { fitText } from "./plot.js";
 
 const GUTTER = 3;
 const CELL = 20;
@@ -21,9 +21,9 @@ function shapeOf(width, size) {
   return { cell, pitch, fold, columns: Math.max(fold + 3, Math.floor((width - LEFT) / pitch)), rows: width < 480 ? 3 : 1 };
 }
 
-export function queueFigure(model, width) {
+export function queueFigure(model, width, { spot }) {
   const shape = shapeOf(width, model.pool.size);
-  const cells = new Cells();
+  const cells = new Cells({ spot });
   const { queue, pool } = model;
   const end = strip(cells, queue, shape, pool);
   const below = STRIP + shape.rows * ROW + 22;
@@ -31,7 +31,7 @@ export function queueFigure(model, width) {
   moved(cells, queue.in, width, below, { left: "front", shape, lifted: false });
   captions(cells, queue, shape, end, width);
   if (!queue.out.length && !queue.in.length) cells.note(0, TOP + 10, "No block left the queue or came in.");
-  return { traces: cells.traces(), layout: pixelLayout(width, below + CELL + 8, cells.shapes()), hits: cells.hits };
+  return cells.figure(width, below + CELL + 8);
 }
 
 /** The strip itself; of a long queue the middle is folded. Returns how many places it takes. */
@@ -81,7 +81,7 @@ function captions(cells, queue, { columns, rows, pitch, cell }, end, width) {
   const next = queue.head[0]?.[1] ? "head, handed out next: its hash is lost then" : "head, handed out next";
   cells.note(LEFT + cell / 2 + 7, y + 6, next);
   const last = rows === 1 ? Math.min(end, columns) * pitch - GUTTER : width - 2;
-  if (last > next.length * 7 + 60) cells.note(last + 2, y + 6, "tail", { align: "middle left" });
+  if (last > next.length * 7 + 60) cells.note(last + 2, y + 6, "tail", { anchor: "end" });
 }
 
 /** Groups of blocks that moved: those at the head's end from the left, the others from the right. */
@@ -114,17 +114,17 @@ function groupCells(cells, { blocks, hashed, total }, { x, y, w, h, pitch }, siz
   const box = { x: x + (size - 1) * pitch, y, w, h };
   cells.add({ ...box, kind: "fold", changed: true });
   const words = `+${total - size + 1}`;
-  cells.note(box.x + w / 2, y + h / 2, words, { tone: "ink2", align: "middle center", size: words.length > 3 ? 9 : 10 });
+  cells.note(box.x + w / 2, y + h / 2, words, { tone: "ink2", anchor: "middle", size: words.length > 3 ? 9 : 10 });
 }
 
 function groupWords(cells, group, x, y, { onLeft, room, more }) {
   const [head, rest] = told(group.why);
   const hashed = group.hashed.filter(Boolean).length;
   const detail = rest || (hashed === 0 ? "none hashed" : hashed === group.total ? "all hashed" : `${hashed} of ${group.total} hashed`);
-  const align = onLeft ? "middle right" : "middle left";
+  const anchor = onLeft ? "start" : "end";
   const bold = { size: 11.5, bold: true };
-  cells.note(x, y + 4, `<b>${escapeText(fitText(head, room, bold))}</b>`, { tone: "ink", align, size: 11.5 });
-  cells.note(x, y + 17, escapeText(fitText(more > 0 ? `and ${more} more moves` : detail, room, { size: 11.5 })), { align, size: 11.5 });
+  cells.note(x, y + 4, [[fitText(head, room, bold), true]], { tone: "ink", anchor, size: 11.5 });
+  cells.note(x, y + 17, fitText(more > 0 ? `and ${more} more moves` : detail, room, { size: 11.5 }), { anchor, size: 11.5 });
 }
 
 /** "freed: warm finished; hashed, so to the back" in two lines: what happened, and what follows. */

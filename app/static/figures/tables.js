@@ -1,7 +1,7 @@
 // The block tables: a row a request, a cell a block, with how full it is. Many requests fold to one line each.
 
 import { Cells, idWidth } from "./cells.js";
-import { escapeText, fitText, pixelLayout } from "./plot.js";
+import { fitText } from "./plot.js";
 
 const ROW = 22;
 const CAPTION = 8;
@@ -9,20 +9,20 @@ const CELL = 20;
 const NARROW = 480;
 const LABELS = { one: { wide: 82, name: 61 }, wide: { wide: 209, name: 64 }, narrow: { wide: 142, name: 40 } };
 
-export function tablesFigure(model, width, { room, clip }) {
+export function tablesFigure(model, width, { room, clip, spot }) {
   const tables = model.tables ?? [];
   const shape = shapeOf(model, width);
   const tall = tables.reduce((sum, table, i) => sum + heightOf(table, tables[i + 1], shape), 0);
   // One or two requests scroll rather than fold: a picture that folds while time goes on would jump.
   const folded = tall > room && new Set(tables.map((table) => table.request)).size > 2;
-  const cells = new Cells({ clip });
+  const cells = new Cells({ clip, spot });
   let y = 3.5;
   tables.forEach((table, i) => {
     const is = { first: tables[i - 1]?.request !== table.request, last: tables[i + 1]?.request !== table.request };
     y += row(cells, table, model, { ...shape, ...is, y, folded });
   });
   if (!tables.length) cells.note(0, 12, "No request holds a block.", { tone: "ink2" });
-  return { traces: cells.traces(), layout: pixelLayout(width, Math.max(y, 40), cells.shapes()), hits: cells.hits };
+  return cells.figure(width, Math.max(y, 40));
 }
 
 /** With several groups every row names its group, in a column behind the requests' names. */
@@ -90,7 +90,7 @@ function label(cells, table, model, { y, folded, several, narrow, first, label: 
   const name = fitText(table.id, place.name, { size: 12.5, bold: true });
   if (first) {
     cells.swatch(1.5, y + 4, table.request % 8);
-    cells.note(17, y + 10, `<b>${escapeText(name)}</b>`, { tone: "ink", size: 12.5 });
+    cells.note(17, y + 10, [[name, true]], { tone: "ink", size: 12.5 });
   }
   if (several) {
     const group = model.groups[table.group];

@@ -43,6 +43,7 @@ function read() {
   tokens.mono = root.getPropertyValue("--mono").trim();
   tokens.dark = luminance(tokens.page) < 128;
   tokens.veil = withAlpha(tokens.page, tokens.dark ? 0.16 : 0.34);
+  tokens.heavyVeil = withAlpha(tokens.page, 0.62);
   probe.remove();
   return tokens;
 }

@@ -1,0 +1,108 @@
+"""The tokens of a call to scale, and beneath them the blocks that they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.contexts import BarPart, Chip, LayoutRow, LayoutTick
+from app.rendering.groups import short_name
+from app.rendering.moment import Moment
+from app.rendering.stage_counts import MOST_GROUPS
+from engine.call_trace import CallTrace
+
+MOST_CELLS: Final = 64
+"""Blocks of a row that are drawn one by one; of more only where they end."""
+MOST_IDS: Final = 24
+WIDE: Final = 52
+"""Letters that fit over the narrowest bar."""
+RIGHT: Final = 0.78
+"""The words of a tick beyond this stand before it."""
+
+
+def layout_parts(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
+    """The token ranges of the call: always the five of vLLM, then what is known but comes later."""
+    request = moment.scheduler.requests.get(call.request)
+    asked = call.comp + call.new_comp + call.ext_comp + call.new
+    gate_tokens = call.gate.tokens if call.gate else 0
+    known = max(gate_tokens, request.num_tokens if request and request.is_prefill_chunk else 0)
+    parts = [
+        BarPart("comp", call.comp),
+        BarPart("new_comp", call.new_comp),
+        BarPart("ext_comp", call.ext_comp),
+        BarPart("new", call.new),
+        BarPart("lookahead", call.lookahead),
+    ]
+    later = max(known - asked, 0)
+    return (*parts, BarPart("later", later)) if later else tuple(parts)
+
+
+def layout_ticks(parts: Sequence[BarPart]) -> tuple[LayoutTick, ...]:
+    """Where parts of length 0 would stand; neighbours share a tick."""
+    total = sum(part.tokens for part in parts)
+    ticks: list[LayoutTick] = []
+    at = 0
+    for part in parts:
+        share = at / total if total else 0.0
+        if not part.tokens:
+            name = f"{part.kind} 0"
+            if ticks and _start(share, name) < _end(ticks[-1]) + 1 / WIDE:
+                ticks[-1] = LayoutTick(ticks[-1].at, f"{ticks[-1].words}, {name}")
+            else:
+                ticks.append(LayoutTick(share, name))
+        at += part.tokens
+    return tuple(ticks)
+
+
+def _start(at: float, words: str) -> float:
+    return at - len(words) / WIDE if at > RIGHT else at
+
+
+def _end(tick: LayoutTick) -> float:
+    return tick.at if tick.at > RIGHT else tick.at + len(tick.words) / WIDE
+
+
+def layout_rows(moment: Moment, call: CallTrace, parts: Sequence[BarPart]) -> tuple[LayoutRow, ...]:
+    """The table of the call against the same tokens, a row a group."""
+    total = sum(part.tokens for part in parts)
+    config = moment.cursor.simulation.config
+    several = len(config.groups) > 1
+    return tuple(
+        _row(moment, call, group, total, short_name(config, group) if several else "")
+        for group in range(min(len(config.groups), MOST_GROUPS))
+    )
+
+
+def _row(moment: Moment, call: CallTrace, group: int, tokens: int, label: str) -> LayoutRow:
+    size = moment.cursor.simulation.config.groups[group].block_size
+    new = call.new_blocks[group] if call.new_blocks else ()
+    table = _table(moment, call, group)
+    total = max(-(-tokens // size), len(table))
+    if total > MOST_CELLS:
+        return LayoutRow(label, size, total, len(table) - len(new), len(new), (), (), ids=False)
+    hit = moment.history.hit_blocks.get(call.request, ())
+    hits = hit[group] if group < len(hit) else 0
+    end = call.comp + call.new_comp + call.ext_comp + call.new
+    chips = [
+        _chip(moment, block, entry < hits, min(max(end - entry * size, 0), size) / size)
+        for entry, block in enumerate(table)
+    ]
+    old = len(table) - len(new)
+    return LayoutRow(label, size, total, old, len(new), tuple(chips[:old]), tuple(chips[old:]), ids=total <= MOST_IDS)
+
+
+def _table(moment: Moment, call: CallTrace, group: int) -> Sequence[int]:
+    """The table when the call returned: what the request held since, cut to what it had then."""
+    if not call.granted or call.new_blocks is None:
+        return ()
+    tables = moment.manager.get_blocks(call.request)
+    if group < len(tables) and tables[group]:
+        return tables[group]
+    # It left or was preempted in the same step: only what this call brought is known.
+    hits = call.hit_blocks[group] if group < len(call.hit_blocks) else ()
+    return (*hits, *call.new_blocks[group])
+
+
+def _chip(moment: Moment, block: int, hit: bool, filled: float) -> Chip:
+    hashed = moment.pool.block_hash[block] is not None
+    return Chip(block, hashed, hit, block in moment.changed, tuple(moment.holders(block)), filled)

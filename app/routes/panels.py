@@ -1,0 +1,188 @@
+"""Questions to a moment: another call of its step, a probe, a Why? card, help while composing. Nothing is stored."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.contexts import CallContext
+from app.rendering.calls import calls
+from app.rendering.draft import draft_context
+from app.rendering.moment import Moment
+from app.rendering.probe import FIELDS, Asked, probe_context
+from app.rendering.transport import view
+from app.rendering.why_card import told_at, why_context
+from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_json
+from app.routes.forms import Asked as Typed
+from app.routes.forms import read_fields
+from app.routes.pages import branch_of, call_of, place_of
+from app.services.acting import check_alone
+from app.services.errors import UnavailableError
+from engine.actions import AddRequest
+from engine.errors import InputError
+from engine.probe import Arguments, Draft, draft
+from engine.scenario import Limits
+from engine.simulation import Simulation
+
+router = APIRouter()
+NUMBER: Final = re.compile(r"-?[0-9]{1,19}\Z")
+YES_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
+
+
+@router.get("/call")
+async def builtin_call(request: Request) -> Response:
+    """Another call of a step of the built-in scenario."""
+    return await _call(request, "", default=0)
+
+
+@router.get("/s/{session_id}/call")
+async def session_call(request: Request, session_id: str) -> Response:
+    """Another call of a step of a session."""
+    return await _call(request, session_id, default=None)
+
+
+@router.get("/probe")
+async def builtin_probe(request: Request) -> Response:
+    """A probe of the built-in scenario."""
+    return await _probe(request, "", default=0)
+
+
+@router.get("/s/{session_id}/probe")
+async def session_probe(request: Request, session_id: str) -> Response:
+    """A probe of a session."""
+    return await _probe(request, session_id, default=None)
+
+
+@router.get("/why")
+async def builtin_why(request: Request) -> Response:
+    """A Why? card of the built-in scenario."""
+    return await _why(request, "", default=0)
+
+
+@router.get("/s/{session_id}/why")
+async def session_why(request: Request, session_id: str) -> Response:
+    """A Why? card of a session."""
+    return await _why(request, session_id, default=None)
+
+
+@router.get("/draft")
+async def builtin_draft(request: Request) -> Response:
+    """Help while composing a request for the built-in scenario."""
+    return await _draft(request, "", default=0)
+
+
+@router.get("/s/{session_id}/draft")
+async def session_draft(request: Request, session_id: str) -> Response:
+    """Help while composing a request for a session."""
+    return await _draft(request, session_id, default=None)
+
+
+async def _call(request: Request, session_id: str, default: int | None) -> Response:
+    sessions = parts_of(request).sessions
+    async with sessions.opened(session_id, branch_of(request)) as session:
+        at = place_of(request, session, default)
+        cursor = await sessions.seek(session, at)
+
+        def render() -> Response:
+            moment = Moment.of(session, cursor)
+            told = calls(moment, call_of(request))
+            return html(request, "call.html", CallContext(view(moment), told, not wants_frame(request)))
+
+        return await sessions.in_thread(render)
+
+
+# ---- probe
+
+
+async def _probe(request: Request, session_id: str, default: int | None) -> Response:
+    sessions = parts_of(request).sessions
+    async with sessions.opened(session_id, branch_of(request)) as session:
+        at = place_of(request, session, default)
+        cursor = await sessions.seek(session, at)
+
+        def render() -> Response:
+            asked = _asked(request)
+            context = probe_context(Moment.of(session, cursor), asked, whole_page=not wants_frame(request))
+            if asked.errors and wants_json(request):
+                where, message = next(iter(asked.errors.items()))
+                return error_answer(request, 422, "invalid", message, where)
+            return html(request, "probe.html", context, 422 if asked.errors else 200)
+
+        return await sessions.in_thread(render)
+
+
+def _asked(request: Request) -> Asked:
+    """The arguments in the URL; what can't be read is noted beside its field."""
+    typed = {name: request.query_params.get(name, "").strip() for name, _, _ in FIELDS}
+    errors: dict[str, str] = {}
+    read: dict[str, Any] = {}
+    for name, kind, _ in FIELDS:
+        text = typed[name]
+        if kind == "choice":
+            read[name] = YES_NO.get(text)
+            if text and text not in YES_NO:
+                errors[name] = "This is neither yes nor no."
+        else:
+            read[name] = int(text) if NUMBER.match(text) else None
+            if text and not NUMBER.match(text):
+                errors[name] = "This is not a whole number."
+    return Asked(request.query_params.get("request"), typed, Arguments(**read), errors)
+
+
+# ---- why
+
+
+async def _why(request: Request, session_id: str, default: int | None) -> Response:
+    sessions = parts_of(request).sessions
+    about, name = request.query_params.get("about", ""), request.query_params.get("id", "")
+    async with sessions.opened(session_id, branch_of(request)) as session:
+        at = place_of(request, session, default)
+        cursor = await sessions.seek(session, at)
+        here = await sessions.in_thread(lambda: view(Moment.of(session, cursor)))
+        told = told_at(Moment.of(session, cursor), about, name)
+        # From here on only the moment that tells the answer is used: seeking may move the other one.
+        there = await sessions.seek(session, told)
+        if there.at < told:
+            raise UnavailableError("This session is still being replayed.", "", "to try again")
+
+        def render() -> Response:
+            context = why_context(here, Moment.of(session, there), about, name, whole_page=not wants_frame(request))
+            return html(request, "why.html", context)
+
+        return await sessions.in_thread(render)
+
+
+# ---- draft
+
+
+async def _draft(request: Request, session_id: str, default: int | None) -> Response:
+    parts = parts_of(request)
+    typed = Typed("add", typed=dict(request.query_params))
+    read_fields(typed)
+    async with parts.sessions.opened(session_id, branch_of(request)) as session:
+        at = place_of(request, session, default)
+        cursor = await parts.sessions.seek(session, at)
+
+        def render() -> Response:
+            moment = Moment.of(session, cursor)
+            told = _drafted(parts.settings.limits, cursor.simulation, typed)
+            problem = next(iter(typed.errors.values()), "")
+            context = draft_context(moment, told, problem, whole_page=not wants_frame(request))
+            return html(request, "draft.html", context)
+
+        return await parts.sessions.in_thread(render)
+
+
+def _drafted(limits: Limits, simulation: Simulation, typed: Typed) -> Draft | None:
+    """The request as it would be now; None where something is wrong, which is noted in `typed`."""
+    if not isinstance(typed.action, AddRequest):
+        return None
+    try:
+        check_alone(typed.action, simulation, limits)
+        return draft(simulation, typed.action)
+    except InputError as error:
+        typed.blame(error)
+        return None

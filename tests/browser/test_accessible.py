@@ -1,0 +1,123 @@
+"""WCAG 2.1 A and AA by axe-core, and the keys, in a real browser."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from engine.scenario import Scenario
+from tests.browser.scenarios import crowd, story
+from tests.browser.watched import Watched
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).resolve().parents[2] / "build" / "axe.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+WIDE, FOLD, PHONE = (1440, 900), (1024, 768), (390, 844)
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds wrong, with the first places."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
+    assert len(found["passes"]) > 5
+    return [f"{one['id']}: {[node['html'][:120] for node in one['nodes'][:3]]}" for one in found["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, FOLD, PHONE])
+def test_the_page_has_no_violation(view: Watched, size: tuple[int, int], scheme: str) -> None:
+    view.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    view.page.set_viewport_size({"width": size[0], "height": size[1]})
+    for at in (0, 6, 15):
+        view.open(f"/?at={at}", at)
+        assert violations(view.page) == []
+
+
+def test_what_opens_has_no_violation(view: Watched) -> None:
+    view.open("/?at=15&sel=block:3", 15)
+    expect(view.page.locator("#card .card")).to_be_visible()
+    assert violations(view.page) == []
+    view.page.click("#probe-tab")
+    view.page.click("#probe-send")
+    expect(view.page.locator("#call-probe")).to_be_visible()
+    assert violations(view.page) == []
+    view.page.click(".row.stuck .why >> nth=0")
+    expect(view.page.locator("#card .why-card")).to_be_visible()
+    assert violations(view.page) == []
+    view.page.keyboard.press("Escape")
+    view.page.click("#help")
+    assert violations(view.page) == []
+
+
+def test_what_unfolds_has_no_violation(view: Watched) -> None:
+    view.page.set_viewport_size({"width": 1024, "height": 768})
+    view.open("/?at=6", 6)
+    view.page.click("#open-composer")
+    view.page.click("#open-foot")
+    assert violations(view.page) == []
+    view.page.set_viewport_size({"width": 390, "height": 844})
+    for tab in ("requests", "queue", "tables", "hashes", "time", "log"):
+        view.page.click(f"[data-tab={tab}]")
+        assert violations(view.page) == [], tab
+
+
+@pytest.mark.parametrize("name", ["preemption", "window-holes", "usage-zero"])
+def test_other_stories_have_no_violation(look: Callable[[Scenario], Watched], name: str) -> None:
+    view = look(story(name))
+    view.open("/?at=5", 5)
+    assert violations(view.page) == []
+
+
+def test_a_crowd_has_no_violation(look: Callable[[Scenario], Watched]) -> None:
+    view = look(crowd([f"r{i}" for i in range(10)], 400))
+    view.open("/?at=12", 12)
+    assert violations(view.page) == []
+
+
+def test_whole_pages_have_no_violation(view: Watched) -> None:
+    for path in (
+        "/block/3?at=6",
+        "/probe?at=15&request=second",
+        "/why?at=15&about=waiting&id=second",
+        "/call?at=6&call=0",
+    ):
+        view.page.goto(path)
+        assert violations(view.page) == [], path
+
+
+def test_every_picture_is_a_grid_for_the_keys(view: Watched) -> None:
+    view.open("/?at=6", 6)
+    live = view.page.locator("#live")
+    ways = {
+        "pool": [("ArrowRight", "Block 2:"), ("ArrowDown", "Block 22:"), ("Home", "Block 0:"), ("End", "Block 100:")],
+        "queue": [("Home", "Block 74:"), ("ArrowRight", "Block 75:"), ("ArrowUp", "Block 68:")],
+        "tables": [
+            ("Home", "Block 1:"),
+            ("ArrowRight", "Block 2:"),
+            ("ArrowDown", "Block 32:"),
+            ("ArrowUp", "Block 2:"),
+        ],
+        "hashes": [("Home", "Block 1:"), ("ArrowRight", "Block 2:")],
+    }
+    for name, keys in ways.items():
+        view.page.keyboard.press("Tab")  # the last thing that was done was a key: the focus is to be seen
+        view.page.focus(f"#figure-{name}")
+        for key, words in keys:
+            view.page.keyboard.press(key)
+            expect(live).to_contain_text(words)
+    view.page.keyboard.press("Enter")
+    expect(view.page.locator("#card h2")).to_have_text("Block 2")
+    assert view.page.locator("#transport .where b").inner_text() == "after 6 of 15"
+
+
+def test_a_row_of_chips_is_one_stop_for_tab(view: Watched) -> None:
+    view.open("/?at=6", 6)
+    first = view.page.locator(".chosen .stage.pop .chip").first
+    first.focus()
+    view.page.keyboard.press("ArrowRight")
+    expect(view.page.locator(".chosen .stage.pop .chip").nth(1)).to_be_focused()
+    view.page.keyboard.press("Enter")
+    expect(view.page.locator("#card h2")).to_have_text("Block 68")
+    assert view.page.locator(".chosen .stage.pop .chip:not([tabindex='-1'])").count() == 1
