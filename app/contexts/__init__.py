@@ -22,7 +22,7 @@ from app.contexts.calls import (
     UnitBar,
     UnitPart,
 )
-from app.contexts.compare import CompareContext, CompareRow, Line, Side
+from app.contexts.compare import AspectRow, CompareContext, ComparedRequest, Marked, Setting, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.moment import (
     BarPart,
@@ -62,6 +62,7 @@ from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyCont
 
 __all__ = [
     "AbortForm",
+    "AspectRow",
     "BarPart",
     "BlockContext",
     "BranchRow",
@@ -73,7 +74,7 @@ __all__ = [
     "Chip",
     "ChipRow",
     "CompareContext",
-    "CompareRow",
+    "ComparedRequest",
     "Composer",
     "ConfigContext",
     "ConfigField",
@@ -91,9 +92,9 @@ __all__ = [
     "LayoutRow",
     "LayoutTick",
     "LifeEvent",
-    "Line",
     "Log",
     "Mark",
+    "Marked",
     "Next",
     "Notice",
     "Owner",
@@ -104,6 +105,7 @@ __all__ = [
     "Requests",
     "RunContext",
     "Sentence",
+    "Setting",
     "Side",
     "Stage",
     "Term",

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.services.aspects import Aspects
 from app.services.cursor import Applied, BlockCounts, Cursor
 from app.services.series import Series
 from app.services.stories import Stories
@@ -73,6 +74,7 @@ class Columns:
         """By number of a request: the action of its first add."""
         self.series = Series(start)
         self.stories = Stories(self.numbers, self._names)
+        self.aspects = Aspects(start)
         self._last_of: dict[int, int] = {}
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
@@ -99,6 +101,7 @@ class Columns:
         twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
         twin.numbers = {name: number for number, name in enumerate(twin._names)}
         twin.series, twin.stories = self.series.fork(at), self.stories.fork(twin.numbers, twin._names, at)
+        twin.aspects = self.aspects.fork(at)
         twin._columns = {name: column[:rows] for name, column in self._columns.items()}
         twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
         twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
@@ -143,6 +146,7 @@ class Columns:
             reset=bool(outcome.reset),
         )
         self.stories.absorb(applied)
+        self.aspects.absorb(applied, cursor)
         for event in applied.events:
             self._remember(outcome.index, event)
 
