@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from app.rendering.figure_queue import HEAD, TAIL
@@ -106,7 +106,7 @@ def compare_data(a: Side, b: Side, told: Compared, at: int, names: Sequence[str]
         "rows": list(names),
         "sides": [_side(a, b, told, 0, names), _side(b, a, told, 1, names)],
         "lanes": lanes(a.branch, b.branch),
-        "signs": [[list(asdict(sign).values()) for sign in signs(side.branch.columns)] for side in (a, b)],
+        "signs": [[[s.what, s.request, s.first, s.last] for s in signs(side.branch.columns)] for side in (a, b)],
         "ends": [a.branch.end, b.branch.end],
         "adds": [k + 1 for k, action in enumerate(longer.actions) if isinstance(action, AddRequest)][:500],
         "series": [{name: side.branch.columns.series.lines[name].told() for name in SERIES} for side in (a, b)],

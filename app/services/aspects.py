@@ -19,6 +19,8 @@ NAMES: Final = ("schedule", "refusals", "queues", "tables", "free")
 MASK: Final = (1 << 64) - 1
 MOVES: Final = frozenset({"admit", "preempt", "finish", "external", "load", "loading", "arrived", "received"})
 """Entries of a log behind which the waiting queue or the running list may be another one."""
+CHUNK: Final = 256
+"""Moments that are compared at once."""
 GROWS: Final = frozenset({"popped", "hashed", "evicted"})
 """Events that change nothing of a table but its end."""
 
@@ -74,15 +76,19 @@ def differing(a: Aspects, b: Aspects, end: int) -> dict[str, list[list[int]]]:
 
 def stretches(mine: Sequence[float], theirs: Sequence[float], end: int) -> Iterator[list[int]]:
     """[first, last] moments in which two columns differ; each goes on as it ends."""
-    open_since: int | None = None
     last = len(mine) - 1, len(theirs) - 1
-    for at in range(end + 1):
-        if mine[min(at, last[0])] == theirs[min(at, last[1])]:
-            if open_since is not None:
+    shared = min(last) + 1
+    open_since: int | None = None
+    for start in range(0, end + 1, CHUNK):
+        stop = min(start + CHUNK, end + 1)
+        if open_since is None and stop <= shared and mine[start:stop] == theirs[start:stop]:
+            continue
+        for at in range(start, stop):
+            if mine[min(at, last[0])] != theirs[min(at, last[1])]:
+                open_since = at if open_since is None else open_since
+            elif open_since is not None:
                 yield [open_since, at - 1]
-            open_since = None
-        elif open_since is None:
-            open_since = at
+                open_since = None
     if open_since is not None:
         yield [open_since, end]
 

@@ -76,6 +76,8 @@ class Columns:
         self.stories = Stories(self.numbers, self._names)
         self.aspects = Aspects(start)
         self._last_of: dict[int, int] = {}
+        self._did = array("q")
+        """By action: a hash of all that it did to blocks; alike in this process only."""
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
         }
@@ -103,6 +105,7 @@ class Columns:
         twin.series, twin.stories = self.series.fork(at), self.stories.fork(twin.numbers, twin._names, at)
         twin.aspects = self.aspects.fork(at)
         twin._columns = {name: column[:rows] for name, column in self._columns.items()}
+        twin._did = self._did[:at]
         twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
         twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
         twin._whys = {row: why for row, why in self._whys.items() if row < rows}
@@ -147,8 +150,11 @@ class Columns:
         )
         self.stories.absorb(applied)
         self.aspects.absorb(applied, cursor)
+        first = len(self._kind)
         for event in applied.events:
             self._remember(outcome.index, event)
+        told = (self._columns[name][first:].tobytes() for name in ("block", "request", "group", "after"))
+        self._did.append(hash((self._kind[first:].tobytes(), *told)))
 
     def _remember(self, action: int, event: BlockEvent) -> None:
         row, columns = len(self._kind), self._columns
@@ -181,13 +187,7 @@ class Columns:
             other.scheduled[now],
         ) or self.notable.get(action) != other.notable.get(action):
             return False
-        mine, theirs = self._rows(action), other._rows(action)
-        if self._kind[mine.start : mine.stop] != other._kind[theirs.start : theirs.stop]:
-            return False
-        return all(
-            self._columns[name][mine.start : mine.stop] == other._columns[name][theirs.start : theirs.stop]
-            for name in ("block", "request", "group", "after")
-        )
+        return self._did[action] == other._did[action]
 
     def _rows(self, action: int) -> range:
         column = self._columns["action"]
