@@ -118,7 +118,7 @@ class LayoutRow:
 
 @dataclass(frozen=True, slots=True)
 class LayoutTick:
-    """Parts of length 0, as "comp 0, new_comp 0", and where they would stand, 0 to 1."""
+    """Parts of length 0, as "comp 0, new_comp 0", and where they would stand in the panel, 0 to 1."""
 
     at: float
     words: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.contexts import Call, Calls, CallTab, Next, Piece, Words
-from app.rendering.layout import layout_parts, layout_rows, layout_ticks
+from app.rendering.layout import layout_parts, layout_room, layout_rows, layout_ticks
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import waits_for_state
 from app.rendering.stages import stages
@@ -67,6 +67,7 @@ def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
     """One call, told whole."""
     call = trace.calls[index]
     parts = layout_parts(moment, call)
+    rows = layout_rows(moment, call, parts)
     return Call(
         index,
         call.request,
@@ -75,8 +76,8 @@ def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
         _granted(moment, call) if call.granted else _refused(moment, call),
         _granted_detail(call) if call.granted else _refused_detail(moment, call),
         parts,
-        layout_ticks(parts),
-        layout_rows(moment, call, parts),
+        layout_ticks(parts, layout_room(parts, rows)),
+        rows,
         stages(moment, call),
         None if call.granted else _next(moment, trace, index),
     )

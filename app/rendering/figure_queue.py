@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -14,6 +15,7 @@ from engine.trace import Entry
 HEAD: Final = 400
 TAIL: Final = 26
 MOVED: Final = 40
+AT_THE_TAIL: Final = ("tail", "back")
 
 LEFT_BEHIND: Final = {
     "full_attention": "let go by",
@@ -57,10 +59,8 @@ def _left(log: tuple[Entry, ...]) -> Iterator[Data]:
             case ("touch", _, blocks, _, places):
                 gone = [(block, place) for block, place in zip(blocks, places, strict=True) if place is not None]
                 if gone:
-                    at = [place for _, place in gone]
-                    yield _move(
-                        [block for block, _ in gone], [1] * len(gone), _end(at, free), f"touched: {request} hits them"
-                    )
+                    end = _end([place for _, place in gone], free)
+                    yield _move(as_they_lay(gone), [1] * len(gone), end, f"touched: {request} hits them")
                     free -= len(gone)
             case ("pop", _, blocks, evicted):
                 lost = {block for _, block, _ in evicted}
@@ -70,6 +70,18 @@ def _left(log: tuple[Entry, ...]) -> Iterator[Data]:
                     free -= len(blocks)
             case ("free", _, _, front, back, _, _):
                 free += len(front) + len(back)
+
+
+def as_they_lay(gone: Sequence[tuple[int, int]]) -> list[int]:
+    """Blocks in the order of the queue before any of them was taken out; each has its place at its turn."""
+    taken: list[int] = []
+    lay: list[tuple[int, int]] = []
+    for block, place in gone:
+        # So many of those that are gone stood before it.
+        before = bisect_right(range(len(taken)), place, key=lambda rank: taken[rank] - rank)
+        taken.insert(before, place + before)
+        lay.append((place + before, block))
+    return [block for _, block in sorted(lay)]
 
 
 def _end(places: list[int], free: int) -> str:
@@ -115,10 +127,16 @@ def _joined(moves: Iterator[Data]) -> list[Data]:
         # What goes to the front stands before what went there just now.
         first, then = (move, last) if move["end"] == "front" else (last, move)
         for key in ("blocks", "hashed"):
-            last[key] = (first[key] + then[key])[:MOVED]
+            last[key] = _told(first[key] + then[key], move["end"])
         last["total"] += move["total"]
     return list(joined.values())
 
 
 def _move(blocks: list[int], hashed: list[int], end: str, why: str) -> Data:
-    return {"blocks": list(blocks[:MOVED]), "hashed": hashed[:MOVED], "total": len(blocks), "end": end, "why": why}
+    told, marks = _told(list(blocks), end), _told(hashed, end)
+    return {"blocks": told, "hashed": marks, "total": len(blocks), "end": end, "why": why}
+
+
+def _told(some: list[int], end: str) -> list[int]:
+    """Of many the 40 that lie nearest to the end of the queue where they moved."""
+    return some[-MOVED:] if end in AT_THE_TAIL else some[:MOVED]

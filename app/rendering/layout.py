@@ -37,13 +37,17 @@ def layout_parts(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
     return (*parts, BarPart("later", later)) if later else tuple(parts)
 
 
-def layout_ticks(parts: Sequence[BarPart]) -> tuple[LayoutTick, ...]:
-    """Where parts of length 0 would stand; neighbours share a tick."""
-    total = sum(part.tokens for part in parts)
+def layout_room(parts: Sequence[BarPart], rows: Sequence[LayoutRow]) -> int:
+    """How many tokens the panel is wide: to the end of the last block."""
+    return max(sum(part.tokens for part in parts), rows[0].total * rows[0].block_size)
+
+
+def layout_ticks(parts: Sequence[BarPart], room: int) -> tuple[LayoutTick, ...]:
+    """Where parts of length 0 would stand in a panel `room` tokens wide; neighbours share a tick."""
     ticks: list[LayoutTick] = []
     at = 0
     for part in parts:
-        share = at / total if total else 0.0
+        share = at / room if room else 0.0
         if not part.tokens:
             name = f"{part.kind} 0"
             if ticks and _start(share, name) < _end(ticks[-1]) + 1 / WIDE:

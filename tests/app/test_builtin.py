@@ -41,7 +41,7 @@ def test_before_r_40_blocks_are_free_and_6_of_its_prefix_lie_idle(client: TestCl
 def test_admission_takes_13_though_7_blocks_are_new(client: TestClient) -> None:
     data = at(client, 6)
     touched, popped = data["queue"]["out"]
-    assert (touched["blocks"], touched["end"], touched["total"]) == ([3, 4, 5, 6, 7, 8], "tail", 6)
+    assert (touched["blocks"], touched["end"], touched["total"]) == ([8, 7, 6, 5, 4, 3], "tail", 6)
     assert (popped["blocks"], popped["end"], popped["total"]) == ([67, 68, 69, 70, 71, 72, 73], "head", 7)
     cells = table(data, "R")["cells"]
     assert [cell[2] for cell in cells] == ["hit"] * 8 + ["new"] * 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from app.rendering.composer import abort_form, composer
 from app.rendering.figure_gauges import filled_slots
+from app.rendering.figure_queue import as_they_lay
 from app.rendering.figures import figures
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
@@ -112,3 +114,14 @@ def test_a_form_is_left_out_of_a_change_only_where_it_stays_the_same(path: Path)
         assert told.composer == (None if before[0] == now[0] and told.composer is None else now[0])
         assert told.abort == (None if before[1] == now[1] and told.abort is None else now[1])
         before = now
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_touched_blocks_are_told_in_the_order_in_which_they_lay(seed: int) -> None:
+    rng = random.Random(seed)
+    waiting = rng.sample(range(1, 100), 30)
+    before, gone = list(waiting), []
+    for block in rng.sample(waiting, 12):
+        gone.append((block, waiting.index(block)))
+        waiting.remove(block)
+    assert as_they_lay(gone) == [block for block in before if block not in waiting]

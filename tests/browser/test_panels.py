@@ -21,7 +21,12 @@ def test_a_granted_call_stands_over_its_blocks(view: Watched) -> None:
     view.open("/?at=6", 6)
     call = view.page.locator("article.call.chosen")
     assert call.locator(".terms span").all_inner_texts() == ["new_comp 128", "new 100", "later 72"]
-    assert call.locator(".ticks span").all_inner_texts() == ["comp 0", "ext_comp 0", "lookahead 0"]
+    zeros = call.locator(".zeros span")
+    assert zeros.all_inner_texts() == ["comp 0", "ext_comp 0", "lookahead 0"]
+    # Each stands where its part would: at the start, before the new tokens and behind them, all inside the panel.
+    terms = [box for box in (one.bounding_box() for one in call.locator(".bar .part").all()) if box]
+    starts = [box["x"] for box in (one.bounding_box() for one in zeros.all()) if box]
+    assert starts == pytest.approx([terms[0]["x"], terms[1]["x"], terms[2]["x"]], abs=2)
     assert call.locator(".slots .taken .chip").all_inner_texts() == ["67", "68", "69", "70", "71", "72", "73"]
     assert call.locator(".slots .chip").count() == 19
     assert call.locator(".gate .term b").all_inner_texts() == ["17", "5", "40"]
@@ -270,3 +275,31 @@ def test_two_hundred_requests(look: Look) -> None:
     view.press("ArrowRight", 202)
     assert view.page.locator("#requests .row").count() <= 200
     assert view.page.evaluate("document.documentElement.scrollWidth") <= 1440
+
+
+def test_what_was_hit_and_what_is_new_stand_apart_in_a_table(view: Watched) -> None:
+    view.open("/?at=6", 6)
+    assert [text for text in view.notes("tables") if "reused" in text or "to write" in text] == [
+        "8 hits, 128 tokens reused",
+        "7 new, 100 tokens to write",
+    ]
+    # What left the queue is lifted out at the end where it lay, in the order in which it lay there.
+    assert view.ids("queue")[-13:] == [*map(str, range(8, 2, -1)), *map(str, range(67, 74))]
+    assert view.shape("queue", "lifted cached")["path"] != "M-9,-9L-9,-9"
+    view.press("ArrowRight", 7)
+    assert not [text for text in view.notes("tables") if "reused" in text]
+
+
+def test_an_id_from_right_to_left_turns_nothing_else(look: Look) -> None:
+    view = look(crowd(["a\u202eb"], 40, steps=1))
+    view.open("/?at=2", 2)
+    verdict = view.page.locator("article.call.chosen .verdict")
+    assert "takes 8 new blocks" in verdict.inner_text()
+    # The words behind the id start right of it.
+    script = """verdict => {
+      const [name, rest] = [verdict.querySelector('.name'), document.createRange()];
+      rest.selectNodeContents(name.nextSibling);
+      return [name.getBoundingClientRect().right, rest.getClientRects()[0].left];
+    }"""
+    right, left = verdict.evaluate(script)
+    assert left >= right - 1

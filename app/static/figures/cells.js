@@ -4,7 +4,7 @@
 // state, however many cells. As filled traces, and with a text trace for the ids, a step took ten times as long.
 
 import { box, Line } from "./paths.js";
-import { NOWHERE, pixelLayout } from "./plot.js";
+import { LIFTED, NOWHERE, pixelLayout } from "./plot.js";
 import { texture } from "./texture.js";
 import { theme } from "./theme.js";
 import { Words } from "./words.js";
@@ -146,9 +146,11 @@ export class Cells {
     this.#texture(hue, box(x, y, size, size));
   }
 
-  /** What a host draws. */
-  figure(width, height) {
-    return { traces: [], layout: pixelLayout(width, height, this.shapes()), height, words: this.words.list, hits: this.hits };
+  /** What a host draws. `lifted` are cells above these that rise to their place after a step. */
+  figure(width, height, lifted = null) {
+    const shapes = [...this.shapes(), ...(lifted?.shapes() ?? []).map((shape) => ({ ...shape, name: `${LIFTED} ${shape.name}` }))];
+    const words = [...this.words.list, ...(lifted?.words.list ?? []).map((word) => ({ ...word, lifted: true }))];
+    return { traces: [], layout: pixelLayout(width, height, shapes), height, words, hits: [...this.hits, ...(lifted?.hits ?? [])] };
   }
 
   /** From below to above. */

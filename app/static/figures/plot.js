@@ -6,7 +6,10 @@ const CONFIG = { staticPlot: true, displayModeBar: false, displaylogo: false, sh
 
 /** A shape without a path is an error: an empty one is a point outside. */
 export const NOWHERE = "M-9,-9L-9,-9";
+/** Shapes whose names begin so rise to their place after a step. */
+export const LIFTED = "lifted";
 const FADE = 160; // ms
+const LIFT = 200; // ms
 const HEIGHTS = 120; // px
 const SPECIAL = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const ruler = document.createElement("canvas").getContext("2d");
@@ -75,13 +78,20 @@ function patch(element, layout) {
     before.shapes[i].path = path;
     const drawn = element.querySelector(`.shape-group[data-index="${i}"] > path`);
     drawn.setAttribute("d", path);
-    if (name === "rings" && moves()) drawn.animate([{ opacity: 0 }, { opacity: 1 }], FADE);
+    if (!moves()) return;
+    if (name.startsWith(LIFTED)) lift(drawn);
+    else if (name === "rings") drawn.animate([{ opacity: 0 }, { opacity: 1 }], FADE);
   });
   return true;
 }
 
+/** Rise from the row below, as a block does that leaves the queue. */
+export function lift(element) {
+  element.animate([{ transform: "translateY(12px)", opacity: 0 }, { transform: "none", opacity: 1 }], { duration: LIFT, easing: "ease-out" });
+}
+
 /** Only after a single step, and where nobody asked for stillness. */
-function moves() {
+export function moves() {
   return document.body.classList.contains("stepped") && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 

@@ -36,11 +36,12 @@ export function queueFigure(model, width, { spot }) {
   const { queue, pool } = model;
   const end = strip(cells, queue, shape, pool);
   const below = STRIP + shape.rows * ROW + 22;
-  moved(cells, queue.out, width, TOP, { left: "head", shape, lifted: true });
+  const up = new Cells({ spot });
+  moved(up, queue.out, width, TOP, { left: "head", shape, lifted: true });
   moved(cells, queue.in, width, below, { left: "front", shape, lifted: false });
   captions(cells, queue, shape, end, width);
   if (!queue.out.length && !queue.in.length) cells.note(0, TOP + 10, "No block left the queue or came in.");
-  return cells.figure(width, below + CELL + 8);
+  return cells.figure(width, below + CELL + 8, up);
 }
 
 /** The strip itself; of a long queue the middle is folded. Returns how many places it takes. */
@@ -119,17 +120,25 @@ function moved(cells, groups, width, y, { left, shape, lifted }) {
   });
 }
 
-function groupCells(cells, { blocks, hashed, total }, { x, y, w, h, pitch }, size) {
-  const short = total > size;
-  blocks.slice(0, short ? size - 1 : size).forEach((block, i) => {
-    const kind = hashed[i] ? "cached" : "free";
-    cells.add({ x: x + i * pitch, y, w, h, block, kind, hashed: hashed[i], changed: true, apart: i === 0 });
+/** What doesn't fit is folded at the side away from the end of the queue. */
+function groupCells(cells, { blocks, hashed, total, end }, { x, y, w, h, pitch }, size) {
+  const atTail = end === "tail" || end === "back";
+  const most = total > size ? size - 1 : size;
+  const from = atTail ? blocks.length - Math.min(most, blocks.length) : 0;
+  const first = atTail && total > size ? 1 : 0; // the place of the first block
+  if (first) fold(cells, { x, y, w, h }, total - most, true);
+  blocks.slice(from, from + most).forEach((block, i) => {
+    const mark = hashed[from + i];
+    cells.add({ x: x + (first + i) * pitch, y, w, h, block, kind: mark ? "cached" : "free", hashed: mark, changed: true, apart: !first && i === 0 });
   });
-  if (!short) return;
-  const box = { x: x + (size - 1) * pitch, y, w, h };
-  cells.add({ ...box, kind: "fold", changed: true });
-  const words = `+${total - size + 1}`;
-  cells.note(box.x + w / 2, y + h / 2, words, { tone: "ink2", anchor: "middle", size: words.length > 3 ? 9 : 10 });
+  if (total > size && !first) fold(cells, { x: x + most * pitch, y, w, h }, total - most, false);
+}
+
+function fold(cells, box, more, apart) {
+  const { x, y, w, h } = box;
+  cells.add({ ...box, kind: "fold", changed: true, apart });
+  const words = `+${more}`;
+  cells.note(x + w / 2, y + h / 2, words, { tone: "ink2", anchor: "middle", size: words.length > 3 ? 9 : 10 });
 }
 
 function groupWords(cells, group, x, y, { onLeft, room, more }) {

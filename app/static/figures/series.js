@@ -13,7 +13,7 @@ const HIGH = 8;
 const percent = (value) => `${(100 * value).toFixed(1).replace(/\.0$/, "")} %`;
 
 const ROWS = [
-  { names: ["usage"], label: "usage", most: 1, say: ([value]) => value.toFixed(2) },
+  { names: ["usage"], label: "kv_cache_usage_perc", most: 1, say: ([value]) => value.toFixed(2) },
   { names: ["hit"], label: "hit rate so far", most: 1, say: ([value]) => (value === null ? "no query yet" : percent(value)) },
   { names: ["free"], label: "free blocks", say: ([value]) => String(value) },
   { names: ["running", "waiting"], label: "running, waiting", say: ([running, waiting]) => `${running}, ${waiting}` },

@@ -6,6 +6,7 @@ import { fitText } from "./plot.js";
 const ROW = 22;
 const CAPTION = 8;
 const CELL = 20;
+const APART = 6; // between what is hit and what is new
 const NARROW = 480;
 const LABELS = { one: { wide: 82, name: 61 }, wide: { wide: 209, name: 64 }, narrow: { wide: 142, name: 40 } };
 
@@ -52,18 +53,21 @@ function row(cells, table, model, shape) {
   const left = shape.label.wide;
   label(cells, table, model, shape);
   const items = chosenCells(table, folded ? columns : Infinity);
+  const joined = !folded && !several && items.length < columns ? joinedNow(items, table) : null;
   let place = 0;
   let end = { x: left, y };
   for (const item of items) {
     const span = item.more ? 3 : 1;
     if ((place % columns) + span > columns) place += columns - (place % columns);
-    const box = { x: left + (place % columns) * pitch, y: y + Math.floor(place / columns) * ROW, w: span * pitch - 3, h: CELL };
+    const apart = joined !== null && joined.hits > 0 && place >= joined.hits ? APART : 0;
+    const box = { x: left + (place % columns) * pitch + apart, y: y + Math.floor(place / columns) * ROW, w: span * pitch - 3, h: CELL };
     if (item.more) cells.fold(box, `${item.more} more`);
-    else cells.add({ ...box, ...tableCell(item, table, model) });
+    else cells.add({ ...box, ...tableCell(item, table, model), apart: apart > 0 && place === joined.hits });
     place += span;
     end = { x: box.x + box.w + 8, y: box.y };
   }
   note(cells, table.note, end, shape.width);
+  if (joined) captions(cells, joined, { x: left, y: y + ROW + 6, pitch }, shape.width);
   const rows = Math.max(1, Math.ceil(place / columns)) * ROW;
   if (several) return (folded ? ROW : rows) + (last ? CAPTION : 2);
   return folded ? ROW + 5 : Math.max(rows + CAPTION, 36);
@@ -73,6 +77,27 @@ function row(cells, table, model, shape) {
 function note(cells, words, { x, y }, width) {
   const fits = [words, words.split(", ")[0]].find((text) => text.length * 6 < width - x);
   if (fits) cells.note(x, y + CELL / 2, fits);
+}
+
+/** Of a request that was admitted in this step: how many blocks it hit, how many it took, and what it writes there. */
+function joinedNow(items, { block_size: size }) {
+  if (!items.length || !items.every((cell) => cell[4])) return null;
+  const hits = items.filter((cell) => cell[2] === "hit");
+  const fresh = items.filter((cell) => cell[2] === "new");
+  if (hits.length + fresh.length < items.length || fresh.some((cell, i) => items[hits.length + i] !== cell)) return null;
+  return { hits: hits.length, reused: hits.length * size, fresh: fresh.length, written: fresh.reduce((sum, cell) => sum + cell[3], 0) };
+}
+
+function captions(cells, { hits, reused, fresh, written }, { x, y, pitch }, width) {
+  const words = [hits && `${hits} hit${hits === 1 ? "" : "s"}, ${reused} tokens reused`, fresh && `${fresh} new, ${written} token${written === 1 ? "" : "s"} to write`];
+  let from = x;
+  words.forEach((text, i) => {
+    if (!text) return;
+    const at = Math.max(from, i && hits ? x + hits * pitch + APART : x);
+    if (at + text.length * 6 > width) return;
+    cells.note(at, y, text, { size: 11.5 });
+    from = at + text.length * 6 + 8;
+  });
 }
 
 /** All of it, or the first and last ones with the number of the others between. */

@@ -1,6 +1,8 @@
 // The ids and notes of a figure, as one SVG over it. As a text trace they were three quarters of a step: here only those
 // that differ from the moment before are touched. What a user wrote is text, never markup.
 
+import { lift, moves } from "./plot.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Texts at points. `tone` names a colour of the theme, "h3" the text colour of hue 3; `pieces` are [text, bold]. */
@@ -41,7 +43,9 @@ export class WordsLayer {
     const look = lookOf(word);
     if (!before || lookOf(before) !== look) node.setAttribute("class", look);
     if (!before || before.size !== word.size) node.style.fontSize = `${word.size}px`;
-    if (!before || textOf(before) !== textOf(word)) write(node, word.pieces);
+    if (before && textOf(before) === textOf(word)) return;
+    write(node, word.pieces);
+    if (word.lifted && moves()) lift(node);
   }
 
   #make() {
