@@ -67,6 +67,8 @@ class Columns:
         """By moment: how many blocks the action that led there changed."""
         self.notable: dict[int, tuple[Notable, ...]] = {}
         """By action, only where there is something."""
+        self.noted = {what: array("I") for what in ("finished", "refused", "preempted", "evicted")}
+        """By kind of what is notable: the actions in which it happened."""
         self.numbers: dict[str, int] = {}
         """Request id -> its number in order of first add."""
         self._names: list[str] = []
@@ -100,6 +102,7 @@ class Columns:
         twin.waiting, twin.running = self.waiting[: at + 1], self.running[: at + 1]
         twin.scheduled, twin.changed = self.scheduled[: at + 1], self.changed[: at + 1]
         twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
+        twin.noted = {what: actions[: bisect_left(actions, at)] for what, actions in self.noted.items()}
         twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
         twin.numbers = {name: number for number, name in enumerate(twin._names)}
         twin.series, twin.stories = self.series.fork(at), self.stories.fork(twin.numbers, twin._names, at)
@@ -140,6 +143,8 @@ class Columns:
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
             self.notable[outcome.index] = notable
+            for what in {one.what for one in notable}:
+                self.noted[what].append(outcome.index)
         self.series.absorb(
             now,
             outcome.prefix_cache,
