@@ -36,6 +36,7 @@ def branch_list(moment: Moment, owner: bool, error: str = "", *, whole_page: boo
         name=chosen.name,
         variants=variants(chosen.config),
         owner=owner,
+        stored=bool(moment.session_id),
         whole_page=whole_page,
         error=error,
     )

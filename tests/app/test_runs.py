@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 
 import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import builtin_scenario, create_app
+from app.main import create_app
 from app.services.running import CONDITIONS, Run, Until, met, recorded, run_slice
 from app.services.session import Branch
 from app.settings import SERVER_LIMITS, Settings
 from app.store import Store
+from app.templating import HERE
 from engine.actions import AddRequest, External, Step
 from engine.config import EngineConfig
+from engine.scenario import parse_scenario
 from engine.tokens import Own
 from tests.app.conftest import browser
 from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
@@ -42,7 +45,7 @@ def test_over_what_is_recorded_nothing_is_appended(
     client: TestClient, settings: Settings, until: str, at: int, words: str
 ) -> None:
     first = {"finish": 0, "refuse": 0, "idle": 1, "count": 0}[until]
-    answer = client.post("/run", data={"at": str(first), "until": until, "steps": "3"}, headers=HTMX)
+    answer = client.post("/story/one-call/run", data={"at": str(first), "until": until, "steps": "3"}, headers=HTMX)
     assert words in text_of(answer)
     assert Store(settings.data).count() == (0, 0)
     assert figures_of(answer)["at"] <= 15
@@ -111,7 +114,7 @@ def test_a_long_run_gets_on_by_itself_and_is_stopped_at_a_whole_step(settings: S
         headers = {"Origin": "http://testserver"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://testserver", headers=headers) as client:
             add = {"at": 15, "id": "long", "prompt": {"tokens": 5}, "max_tokens": 4000}
-            made = await client.post("/add", json=add, headers=ASKS)
+            made = await client.post("/story/one-call/add", json=add, headers=ASKS)
             page = f"/s/{made.json()['session']}"
             config = {"max_model_len": 100_000, "num_blocks": 5_000}
             await client.post(f"{page}/vary", json={"at": 16, **config}, headers=ASKS)
@@ -182,7 +185,7 @@ def test_the_menu_says_where_each_run_would_stop(client: TestClient) -> None:
 
 def test_what_is_recorded_is_found_as_by_a_walk_over_it() -> None:
     """At every moment and for every condition."""
-    scenario = builtin_scenario()
+    scenario = parse_scenario(json.loads((HERE / "scenarios" / "one-call.json").read_text())["scenario"])
     branch = Branch(EngineConfig.from_json({**scenario.config.to_json(), "scheduler_reserve_full_isl": False}))
     for action in (*scenario.actions, *[Step()] * 55):
         branch.append(action)
