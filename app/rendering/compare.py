@@ -8,6 +8,7 @@ from app.contexts import AspectRow, CompareContext, Marked, Setting, Side
 from app.rendering.compare_figures import Compared, compare_data
 from app.rendering.compare_requests import chosen, compared, here
 from app.rendering.figures import as_json
+from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.parting import sentence
 from app.rendering.transport import doing
@@ -103,15 +104,17 @@ def _same_queue(a: Moment, b: Moment) -> bool:
 
 
 def _settings(mine: EngineConfig, theirs: EngineConfig) -> list[Setting]:
-    """What the config says otherwise than the other one, in its own order."""
-    return [
-        Setting(name, "as groups" if name == "groups" else _value(getattr(mine, name)))
-        for name in EngineConfig.options()
-        if getattr(mine, name) != getattr(theirs, name)
-    ]
+    """What the config says otherwise than the other one, in its own order; groups where they are written out."""
+    names = [name for name in EngineConfig.options() if getattr(mine, name) != getattr(theirs, name)]
+    if not any("groups" in config.to_json() for config in (mine, theirs)):
+        names = [name for name in names if name != "groups"]
+    return [Setting(name, _value(mine, name)) for name in names]
 
 
-def _value(value: object) -> str:
+def _value(config: EngineConfig, name: str) -> str:
+    value = getattr(config, name)
+    if name == "groups":
+        return ", ".join(group_name(config, group) for group in range(len(config.groups)))
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else shown(value)

@@ -41,18 +41,18 @@ class Compared:
     """What differs between two moments, block by block."""
 
     blocks: frozenset[int]
-    """Of which the owners, `ref_cnt`, the hash or the membership of the free queue differ, or one side has none."""
+    """Of which the owners, `ref_cnt`, the hash or the membership of the free queue differ. What only the larger pool
+    has differs where it is held or cached: else it would all."""
     orders: tuple[frozenset[int], frozenset[int]]
-    """Of each side's free queue what the other lacks, or has with another hash or behind another of the common ones."""
+    """Of each side's free queue what the other lacks, though its pool has it, or has with another hash or behind
+    another of the common ones."""
 
     @staticmethod
     def of(a: Moment, b: Moment) -> Compared:
         """O(held + cached + free) of both."""
-        sizes = a.pool.num_blocks, b.pool.num_blocks
-        alone = range(min(sizes), max(sizes))
-        told = (_told(a) | _told(b)) - set(alone)
-        differs = {block for block in told if _state(a, block) != _state(b, block)}
-        return Compared(frozenset(differs.union(alone)), (_out_of_order(a, b), _out_of_order(b, a)))
+        told, size = _told(a) | _told(b), min(a.pool.num_blocks, b.pool.num_blocks)
+        differs = {block for block in told if block >= size or _state(a, block) != _state(b, block)}
+        return Compared(frozenset(differs), (_out_of_order(a, b), _out_of_order(b, a)))
 
 
 def _told(moment: Moment) -> set[int]:
@@ -76,6 +76,8 @@ def _out_of_order(mine: Moment, theirs: Moment) -> frozenset[int]:
     before = _before_each(theirs, mine)
     found, last = set(), NULL_BLOCK
     for block in pool.free_queue:
+        if block >= other.num_blocks:
+            continue
         if block not in before:
             found.add(block)
             continue

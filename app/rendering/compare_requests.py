@@ -138,7 +138,7 @@ class Side(Protocol):
 def here(a: Side, b: Side, at: int, blocks: int) -> str:
     """What differs at this moment: "Here, in step 45, second waits in main and runs in gate off. 33 blocks differ."."""
     doings = [doing(side.moment, side.moment.at) for side in (a, b)]
-    where = f"Here, in {doings[0]}," if doings[0] == doings[1] else f"Here, after {at},"
+    where = f"Here, in {doings[0]}," if doings[0] == doings[1] else f"Here, after {count(at, 'action')},"
     words = ", ".join(_apart(a, b))
     if not blocks:
         return f"{'Here, at the start,' if not at else where} {words or 'every block is the same in both'}."
