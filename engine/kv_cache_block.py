@@ -141,6 +141,14 @@ class FreeKVCacheBlockQueue:
         gaps = self._gaps
         return label - head - (bisect_left(gaps, label) - bisect_right(gaps, head)) if gaps else label - head
 
+    def neighbours(self, block_id: int) -> tuple[int, int]:
+        """The ids before and behind it, N at either end of the queue; its own twice where it is not in the queue.
+
+        Of N, which stands before the head and behind the tail: the last and the first one.
+        """
+        after = self._next[block_id]
+        return (block_id, block_id) if after == block_id != self._end else (self._prev[block_id], after)
+
     def get_all_free_blocks(self) -> list[int]:
         """Every free id, head first."""
         return list(self)

@@ -22,7 +22,7 @@ from app.contexts.calls import (
     UnitBar,
     UnitPart,
 )
-from app.contexts.compare import CompareContext, CompareRow, Line, Side
+from app.contexts.compare import AspectRow, CompareContext, ComparedRequest, Marked, Setting, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
 from app.contexts.gallery import (
     CallPart,
@@ -46,6 +46,7 @@ from app.contexts.moment import (
     Sentence,
     Tick,
     Transport,
+    UntilStop,
     View,
     WhyLink,
     Words,
@@ -55,6 +56,7 @@ from app.contexts.pages import (
     BlockContext,
     BranchesContext,
     BranchRow,
+    BranchSign,
     Composer,
     DocsContext,
     ErrorContext,
@@ -77,9 +79,11 @@ from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyCont
 
 __all__ = [
     "AbortForm",
+    "AspectRow",
     "BarPart",
     "BlockContext",
     "BranchRow",
+    "BranchSign",
     "BranchesContext",
     "Call",
     "CallContext",
@@ -91,7 +95,7 @@ __all__ = [
     "Chip",
     "ChipRow",
     "CompareContext",
-    "CompareRow",
+    "ComparedRequest",
     "Composer",
     "ConfigContext",
     "ConfigField",
@@ -111,9 +115,9 @@ __all__ = [
     "LayoutRow",
     "LayoutTick",
     "LifeEvent",
-    "Line",
     "Log",
     "Mark",
+    "Marked",
     "MiniCell",
     "Miniature",
     "Next",
@@ -126,6 +130,7 @@ __all__ = [
     "Requests",
     "RunContext",
     "Sentence",
+    "Setting",
     "ShareContext",
     "Side",
     "Stage",
@@ -138,6 +143,7 @@ __all__ = [
     "Transport",
     "UnitBar",
     "UnitPart",
+    "UntilStop",
     "Variant",
     "View",
     "WallContext",

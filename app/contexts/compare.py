@@ -6,47 +6,78 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from app.contexts.moment import Words
+
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of one side of the comparison; `differs`: the other side has no such line."""
+class Marked:
+    """Words on one side of the comparison; `differs`: the other side says something else."""
 
     text: str
     differs: bool
-    number: int | None = None
-    """The request that it is about."""
-    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CompareRow:
-    """One thing, on both sides."""
+class ComparedRequest:
+    """A request that lives on either side, as it is on this one. Neighbours that differ share one ring."""
 
-    title: str
-    a: tuple[Line, ...]
-    b: tuple[Line, ...]
-    differs: bool
+    id: str
+    number: int
+    """The same on both sides."""
+    what: tuple[Marked, ...]
+    """What it is, and what the action did to it: "running", "100 tokens scheduled"."""
+    size: tuple[Marked, ...]
+    """Its tokens and its blocks."""
+    tables: tuple[Marked, ...]
+    """Its block table of each group in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that the two configs differ in, as vLLM spells it."""
+
+    name: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two branches: its name, its config, and where it stands."""
+    """One of the two branches at its moment."""
 
     id: str
+    letter: str
+    """ "A" or "B"."""
     name: str
-    summary: str
-    label: str
-    """ "after 6 of 15"."""
-    doing: str
     query: str
     """To this moment in the workspace."""
-    is_over: bool
-    """It ends before the moment that is compared."""
+    doing: Marked
+    over: str
+    """ "ends after 70" where it ends before the moment that is compared; "" otherwise."""
+    settings: tuple[Setting, ...]
+    usage: Marked
+    pool: str
+    free: Marked
+    order: tuple[Marked, ...]
+    """The free queue in words."""
+    requests: tuple[ComparedRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AspectRow:
+    """What the two may differ in, as a number of each."""
+
+    key: str
+    name: str
+    about: str
+    """What is counted."""
+    a: str
+    b: str
+    differs: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CompareContext:
-    """compare.html."""
+    """compare.html; compare_frame.html, where htmx asks for another moment."""
 
     title: str
     base: str
@@ -56,17 +87,26 @@ class CompareContext:
     at: int
     end: int
     """Of the longer one."""
+    doing: str
     first: str | None
     back: str | None
     forward: str | None
     last: str | None
-    parting: str
+    parting: Words
     """The first difference in a sentence."""
+    here: str
+    """What differs at this moment, in a sentence."""
     parting_query: str | None
     next_difference: str | None
     """The query of the next moment in which the two do different things."""
     swapped: str
     """The query with the two sides changed over."""
-    rows: tuple[CompareRow, ...]
-    series: Markup
-    """Both branches' usage, waiting and running by moment, as JSON."""
+    blocks_differ: str
+    """ "33 blocks differ", "the same"."""
+    aspects: tuple[AspectRow, ...]
+    over: tuple[AspectRow, ...]
+    """The same of what is drawn over time."""
+    more: str
+    """What is said of requests that are not listed; "" where all are."""
+    data: Markup
+    """What the pictures are drawn from, as JSON that may stand in a script element."""

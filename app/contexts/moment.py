@@ -61,6 +61,25 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class UntilStop:
+    """A condition that a run may be told to stop at, and where it would, as far as that is recorded."""
+
+    what: str
+    """finish, preempt, refuse, evict or idle."""
+    sign: str
+    """As on the time line; "idle" for the empty waiting queue."""
+    words: str
+    at: int | None
+    """The moment; None: nothing that is recorded meets it."""
+    where: str
+    """ "step 14"; "here" where it is met already."""
+    who: str
+    """ "second", "6 hashes"; "" where there is nobody to name."""
+    further: str
+    """ "4 on"."""
+
+
+@dataclass(frozen=True, slots=True)
 class Transport:
     """Where time stands and where it can go; a query is None where there is nothing to go to."""
 
@@ -87,6 +106,7 @@ class Transport:
     """How many there are."""
     instead: bool
     """Whether a step would differ from the action recorded here."""
+    until: tuple[UntilStop, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,6 +279,21 @@ class BranchRow:
     chosen: bool
     compare: str | None
     """The query of its comparison with the chosen one."""
+    left_at: int
+    """Where it left its parent; 0 for the first, and on another config."""
+    up: int
+    """How many rows above its parent stands; 0 where that is not in the list."""
+    signs: tuple[BranchSign, ...]
+    """What was notable of its own, as far as it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSign:
+    """Something notable: finished, refused, preempted or evicted, at a moment, and so on until another."""
+
+    what: str
+    at: int
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +302,8 @@ class BranchesContext:
 
     view: View
     rows: tuple[BranchRow, ...]
+    longest: int
+    """Actions of the longest of them, at least 1."""
     more: int
     """Branches that are not listed."""
     name: str

@@ -1,24 +1,23 @@
-"""Two branches side by side at one moment, with what differs marked and the first difference in a sentence."""
+"""Two branches side by side at one moment: what differs is marked, in words and in the data of the pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
 
-import orjson
-from markupsafe import Markup
-
-from app.contexts.compare import CompareContext, CompareRow, Line, Side
+from app.contexts import AspectRow, CompareContext, Marked, Setting, Side
+from app.rendering.compare_figures import Compared, compare_data
+from app.rendering.compare_requests import chosen, compared, here
+from app.rendering.figures import as_json
+from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.parting import sentence
-from app.rendering.transport import config_summary, doing
+from app.rendering.transport import doing
 from app.rendering.words import count, runs
-from app.services.comparing import next_difference, parting, thinned
+from app.services.comparing import next_difference, parting
 from app.services.session import Branch
+from engine.config import EngineConfig
+from engine.errors import shown
 
-MOST_LINES = 60
 HEAD = 24
 
 
@@ -40,6 +39,8 @@ def compare(a: Seen, b: Seen, at: int, start: int) -> CompareContext:
     end = max(a.branch.end, b.branch.end)
     part = parting(a.branch, b.branch, start)
     later = next_difference(a.branch, b.branch, max(at, start))
+    names = chosen(a.moment, b.moment)
+    told = Compared.of(a.moment, b.moment)
 
     def query(moment: int) -> str:
         return f"?a={a.moment.branch}&b={b.moment.branch}&at={moment}"
@@ -47,116 +48,88 @@ def compare(a: Seen, b: Seen, at: int, start: int) -> CompareContext:
     return CompareContext(
         title=a.moment.title,
         base=a.moment.session_id,
-        a=_side(a, at),
-        b=_side(b, at),
+        a=_side("A", a, b, at, names.shown),
+        b=_side("B", b, a, at, names.shown),
         at=at,
         end=end,
+        doing=doing(a.moment if at <= a.branch.end else b.moment, at),
         first=query(0) if at else None,
         back=query(at - 1) if at else None,
         forward=query(at + 1) if at < end else None,
         last=query(end) if at < end else None,
         parting=sentence(a, b, part),
+        here=here(a, b, at, len(told.blocks)),
         parting_query=query(part.at) if part else None,
         next_difference=query(later) if later else None,
         swapped=f"?a={b.moment.branch}&b={a.moment.branch}&at={at}",
-        rows=tuple(_rows(a.moment, b.moment)),
-        series=_series(a, b, at),
+        blocks_differ=_blocks_differ(len(told.blocks)),
+        aspects=tuple(_aspects(a.moment, b.moment)),
+        over=tuple(_over(a.moment, b.moment)),
+        more=names.more,
+        data=as_json(compare_data(a, b, told, at, names.shown)),
     )
 
 
-def _side(seen: Seen, at: int) -> Side:
-    moment = seen.moment
-    summary = config_summary(moment.cursor.simulation.config)
-    label = f"after {moment.at} of {seen.branch.end}"
-    over = at > seen.branch.end
+def _blocks_differ(number: int) -> str:
+    if not number:
+        return "the same"
+    return f"{count(number, 'block')} {'differs' if number == 1 else 'differ'}"
+
+
+def _side(letter: str, seen: Seen, other: Seen, at: int, names: list[str]) -> Side:
+    mine, theirs = seen.moment, other.moment
+    did, usage, free = doing(mine, mine.at), _usage(mine), _free(mine)
+    order, their_order = _order(mine), _order(theirs)
+    cached = mine.counts.cached
     return Side(
-        moment.branch, seen.name, summary, label, doing(moment, moment.at), moment.query(moment.at), is_over=over
+        id=mine.branch,
+        letter=letter,
+        name=seen.name,
+        query=mine.query(mine.at),
+        doing=Marked(did, did != doing(theirs, theirs.at)),
+        over=f"ends after {seen.branch.end}" if at > seen.branch.end else "",
+        settings=tuple(_settings(seen.branch.config, other.branch.config)),
+        usage=Marked(usage, usage != _usage(theirs)),
+        pool=f"{mine.counts.live} held, {mine.pool.num_free_blocks} free, {cached} of them cached",
+        free=Marked(free, not _same_queue(mine, theirs)),
+        order=tuple(Marked(text, text not in their_order) for text in order),
+        requests=tuple(compared(mine, theirs, name) for name in names),
     )
 
 
-def _rows(a: Moment, b: Moment) -> list[CompareRow]:
-    parts = (
-        ("What was done", _action),
-        ("Schedule", _schedule),
-        ("Refused or preempted", _refusals),
-        ("Waiting", _waiting),
-        ("Running", _running),
-        ("Usage", _usage),
-        ("Free queue, head first", _free),
-        ("Block tables", _tables),
-    )
-    return [_row(title, list(lines(a)), list(lines(b))) for title, lines in parts]
+def _same_queue(a: Moment, b: Moment) -> bool:
+    """Whether the same blocks are free in the same order, with a hash or without."""
+    numbers = [moment.columns.aspects.numbers["free"][moment.at] for moment in (a, b)]
+    return numbers[0] == numbers[1]
 
 
-def _row(title: str, a: Sequence[tuple[str, str, int | None]], b: Sequence[tuple[str, str, int | None]]) -> CompareRow:
-    """Both sides' lines (request, text, its number); each is marked that the other side lacks."""
-    differs = list(a) != list(b)
-    mine, theirs = set(a), set(b)
-    ordered = mine == theirs
-
-    def marked(lines: Sequence[tuple[str, str, int | None]], other: set[tuple[str, str, int | None]]) -> list[Line]:
-        shown = [
-            Line(text, (differs and ordered) or (name, text, number) not in other, number, name)
-            for name, text, number in lines[:MOST_LINES]
-        ]
-        if len(lines) > MOST_LINES:
-            shown.append(Line(f"and {len(lines) - MOST_LINES} more", differs))
-        return shown
-
-    return CompareRow(title, tuple(marked(a, theirs)), tuple(marked(b, mine)), differs)
+def _settings(mine: EngineConfig, theirs: EngineConfig) -> list[Setting]:
+    """What the config says otherwise than the other one, in its own order; groups where they are written out."""
+    names = [name for name in EngineConfig.options() if getattr(mine, name) != getattr(theirs, name)]
+    if not any("groups" in config.to_json() for config in (mine, theirs)):
+        names = [name for name in names if name != "groups"]
+    return [Setting(name, _value(mine, name)) for name in names]
 
 
-Lines = list[tuple[str, str, int | None]]
+def _value(config: EngineConfig, name: str) -> str:
+    value = getattr(config, name)
+    if name == "groups":
+        return ", ".join(group_name(config, group) for group in range(len(config.groups)))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else shown(value)
 
 
-def _action(moment: Moment) -> Lines:
-    return [("", doing(moment, moment.at), None)]
+def _usage(moment: Moment) -> str:
+    return f"{moment.pool.get_usage():.2f}"
 
 
-def _schedule(moment: Moment) -> Lines:
-    output = moment.applied.outcome.output if moment.applied else None
-    if output is None or not output.num_scheduled_tokens:
-        return [("", "nothing was scheduled", None)]
-    scheduled = output.num_scheduled_tokens.items()
-    return [(name, count(tokens, "token"), moment.number(name)) for name, tokens in scheduled]
+def _free(moment: Moment) -> str:
+    return f"{moment.pool.num_free_blocks} free, {moment.counts.cached} of them hashed"
 
 
-def _refusals(moment: Moment) -> Lines:
-    trace = moment.applied.trace if moment.applied else None
-    if trace is None:
-        return []
-    refused = [
-        (call.request, f"refused: {count(call.shortfall, 'more free block')} needed", moment.number(call.request))
-        for call in trace.calls
-        if not call.granted
-    ]
-    gone = [(one.victim, "preempted", moment.number(one.victim)) for one in trace.preemptions]
-    return [*refused, *gone] or [("", "nobody", None)]
-
-
-def _waiting(moment: Moment) -> Lines:
-    queue = chain(moment.scheduler.waiting, moment.scheduler.loads.holding)
-    lines = [(one.request_id, count(one.num_tokens, "token"), moment.number(one.request_id)) for one in queue]
-    return [*lines] or [("", "nobody", None)]
-
-
-def _running(moment: Moment) -> Lines:
-    lines: Lines = [
-        (one.request_id, f"{one.num_computed_tokens} of {one.num_tokens} tokens", moment.number(one.request_id))
-        for one in moment.scheduler.running
-    ]
-    return lines or [("", "nobody", None)]
-
-
-def _usage(moment: Moment) -> Lines:
-    counts = moment.counts
-    return [
-        ("", f"{moment.pool.get_usage():.3f}", None),
-        ("", f"{counts.live} held, {counts.cached} free and cached, {counts.empty} free and empty", None),
-    ]
-
-
-def _free(moment: Moment) -> Lines:
+def _order(moment: Moment) -> list[str]:
+    """The free queue's head, and which of it carry a hash."""
     head: list[int] = []
     for block in moment.pool.free_queue:
         if len(head) == HEAD:
@@ -164,34 +137,56 @@ def _free(moment: Moment) -> Lines:
         head.append(block)
     hashed = [block for block in head if moment.pool.block_hash[block] is not None]
     more = moment.pool.num_free_blocks - len(head)
-    order = runs(head) or "nothing is free"
-    lines: Lines = [("", order + (f" … {more} more" if more else ""), None)]
-    if hashed:
-        lines.append(("", f"hashed of these: {runs(hashed)}", None))
-    return lines
+    order = f"head first: {runs(head)}" if head else "nothing is free"
+    lines = [order + (f" … {more} more" if more else "")]
+    return [*lines, f"hashed of these: {runs(hashed)}"] if hashed else lines
 
 
-def _tables(moment: Moment) -> Lines:
-    lines: Lines = []
-    for name in moment.scheduler.requests:
-        for group, table in enumerate(moment.manager.get_blocks(name)):
-            if table:
-                where = f"group {group}: " if len(moment.cursor.simulation.config.groups) > 1 else ""
-                text = f"{where}{count(len(table), 'block')}: {runs(table)}"
-                lines.append((name, text, moment.number(name)))
-    return lines or [("", "no request holds a block", None)]
+def _aspects(a: Moment, b: Moment) -> list[AspectRow]:
+    """What they may differ in. Whether they do is told by the aspects' own numbers, not by what is shown of them."""
+    mine, theirs = _numbers(a), _numbers(b)
+    told = {
+        name: a.columns.aspects.numbers[name][a.at] != b.columns.aspects.numbers[name][b.at]
+        for name in a.columns.aspects.numbers
+    }
+    told["usage"] = _share(a) != _share(b)
+    parts = (
+        ("schedule", "schedule", "tokens scheduled"),
+        ("refusals", "refusals", "requests refused or preempted"),
+        ("queues", "queues", "running and waiting requests"),
+        ("tables", "tables", "blocks in the block tables"),
+        ("free", "free queue", "free blocks"),
+        ("usage", "usage", "share of the pool that is held"),
+    )
+    return [AspectRow(key, name, about, mine[key], theirs[key], told[key]) for key, name, about in parts]
 
 
-def _series(a: Seen, b: Seen, at: int) -> Markup:
-    data: dict[str, Any] = {"at": at, "sides": [_numbers(seen) for seen in (a, b)]}
-    text = orjson.dumps(data).decode()
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
+def _over(a: Moment, b: Moment) -> list[AspectRow]:
+    """What the lines over time stand at."""
+    found = []
+    for name, about in (("usage", "share of the pool"), ("running", "requests"), ("waiting", "requests")):
+        mine, theirs = (moment.columns.series.lines[name].at(moment.at) for moment in (a, b))
+        told = [f"{value:.2f}" if name == "usage" else f"{value:g}" for value in (mine, theirs)]
+        found.append(AspectRow(name, name, about, told[0], told[1], mine != theirs))
+    return found
 
 
-def _numbers(seen: Seen) -> dict[str, Any]:
-    columns, usable = seen.branch.columns, seen.branch.config.num_blocks - 1
-    usage = thinned([counts.live / usable if usable else 0.0 for counts in columns.counts])
-    waiting = thinned([float(number) for number in columns.waiting])
-    running = thinned([float(number) for number in columns.running])
-    parts = {"usage": usage, "waiting": waiting, "running": running}
-    return {"name": seen.name, **{name: {"at": one.at, "y": one.values} for name, one in parts.items()}}
+def _share(moment: Moment) -> float:
+    return moment.counts.live / max(moment.pool.num_blocks - 1, 1)
+
+
+def _numbers(moment: Moment) -> dict[str, str]:
+    applied = moment.applied
+    calls, preemptions = (applied.trace.calls, applied.trace.preemptions) if applied else ((), ())
+    preempted_for = {one.by for one in preemptions}
+    refused = sum(not call.granted and call.request not in preempted_for for call in calls)
+    running, waiting = len(moment.scheduler.running), moment.columns.waiting[moment.at]
+    held = sum(len(table) for name in moment.scheduler.requests for table in moment.manager.get_blocks(name))
+    return {
+        "schedule": str(moment.columns.scheduled[moment.at]),
+        "refusals": str(refused + len(preemptions)),
+        "queues": f"{running}+{waiting}",
+        "tables": str(held),
+        "free": str(moment.pool.num_free_blocks),
+        "usage": _usage(moment),
+    }

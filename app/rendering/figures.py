@@ -40,7 +40,7 @@ def _whole(moment: Moment) -> Data:
     pool, config = moment.pool, moment.cursor.simulation.config
     return {
         "requests": list(moment.cursor.simulation.scripts),
-        "groups": _groups(config),
+        "groups": groups(config),
         "pool": {
             "num_blocks": pool.num_blocks,
             "block_size": config.block_size,
@@ -52,7 +52,7 @@ def _whole(moment: Moment) -> Data:
     }
 
 
-def _groups(config: EngineConfig) -> list[Data]:
+def groups(config: EngineConfig) -> list[Data]:
     """The groups by id: a name, a short one, and the block size."""
     return [
         {"name": group_name(config, group), "short": short_name(config, group), "block_size": spec.block_size}

@@ -28,6 +28,8 @@ class Moment:
     session_id: str = ""
     branches: dict[str, Node] = field(default_factory=dict)
     """Every branch of the session."""
+    numbers: dict[str, int] | None = None
+    """Other numbers of the requests than this branch's own, where it is shown beside another one."""
 
     @classmethod
     def of(cls, session: Session, cursor: Cursor) -> Moment:
@@ -85,7 +87,7 @@ class Moment:
 
     def number(self, request: str) -> int:
         """A request's number in order of first add."""
-        return self.columns.numbers[request]
+        return (self.numbers or self.columns.numbers)[request]
 
     def holders(self, block: int) -> list[int]:
         """The numbers of at most two requests that hold a block, the longest holder first."""

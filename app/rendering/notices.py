@@ -7,6 +7,7 @@ from typing import Final
 
 from app.contexts import Notice
 from app.rendering.moment import Moment
+from app.rendering.transport import UNTIL
 from app.rendering.words import count, told
 from app.services.running import CONDITIONS, RunEnd
 from app.services.session import Node, Session
@@ -58,7 +59,8 @@ def compared(moment: Moment, other: str) -> str:
 def run_notice(moment: Moment, run: RunEnd, most: int = 0) -> Notice:
     """How a run ended and why, or how it gets on: it makes `most` steps at the most."""
     if not run.why:
-        return Notice(f"Running: {count(run.steps, 'step')} of at most {most} so far.", running=True)
+        until = f"Running until {UNTIL[run.until]}" if run.until else "Running until no request is left"
+        return Notice(f"{until}: {count(run.steps, 'step')} of at most {most} so far.", running=True)
     steps = f"Ran {count(run.steps, 'step')}." if run.steps else "No step was run."
     if run.why in CONDITIONS:
         steps = f"{count(run.steps, 'step')[0].upper()}{count(run.steps, 'step')[1:]} on:"

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.contexts import Mark, Tick, Transport, View
+from app.contexts import Mark, Tick, Transport, UntilStop, View
 from app.rendering.groups import NAMES
 from app.rendering.moment import Moment
 from app.rendering.words import count
 from app.services.acting import STEP
 from app.services.columns import Notable
+from app.services.running import CONDITIONS, NOTABLE, Until, recorded
 from engine.actions import Abort, Action, AddRequest, ResetPrefixCache, Step
 from engine.config import EngineConfig
 
 MARKS: Final = 60
 MOST_GROUPS: Final = 3
 TICKS: Final = 100
+UNTIL: Final = {
+    "finish": "a request finishes",
+    "preempt": "a request is preempted",
+    "refuse": "an allocate_slots returns None",
+    "evict": "a cached block is evicted",
+    "idle": "the waiting queue is empty",
+    "count": "as many steps are done",
+}
+"""What a run may be told to stop at, in words."""
 
 
 def view(moment: Moment) -> View:
@@ -71,7 +81,22 @@ def transport(moment: Moment) -> Transport:
         branch=moment.branches[moment.branch].name if moment.branches else moment.branch,
         branches=sum(not node.deleted for node in moment.branches.values()),
         instead=at < end and moment.actions[at] != STEP,
+        until=tuple(_until(moment, what) for what in CONDITIONS if what != "count"),
     )
+
+
+def _until(moment: Moment, what: str) -> UntilStop:
+    at, words = recorded(moment.columns, Until(what), moment.at, len(moment.actions)), UNTIL[what]
+    kinds: set[str] = NOTABLE.get(what, set())
+    sign = "preempted" if what == "preempt" else "idle" if what == "idle" else next(iter(kinds - {"preempted"}))
+    if at is None:
+        return UntilStop(what, sign, words, None, "", "", "")
+    if at == moment.at:
+        return UntilStop(what, sign, words, at, "here", "", "")
+    told = [one for one in moment.columns.notable.get(at - 1, ()) if one.what in kinds]
+    who = [one.request or count(one.count, "hash", "hashes") for one in told]
+    more = f" and {len(who) - 1} more" if len(who) > 1 else ""
+    return UntilStop(what, sign, words, at, doing(moment, at), f"{who[0]}{more}" if who else "", f"{at - moment.at} on")
 
 
 def _ticks(moment: Moment, end: int) -> tuple[Tick, ...]:

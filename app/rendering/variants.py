@@ -12,13 +12,14 @@ from engine.config import POLICIES, EngineConfig
 
 KNOBS: Final = {
     "watermark": "watermark",
-    "scheduler_reserve_full_isl": "whole prompt must fit (gate)",
+    "scheduler_reserve_full_isl": "gate (whole prompt must fit)",
     "block_size": "block size",
     "max_num_batched_tokens": "token budget",
     "policy": "policy",
     "num_blocks": "blocks",
 }
-"""The config's option and what it is called here, the five that are turned most often first."""
+"""The config's option and what it is called here, the five that are turned most often first. What stands in brackets is
+left out of a branch's name."""
 
 SWITCH: Final = ("on", "off")
 
@@ -53,7 +54,7 @@ def varied(config: EngineConfig, knobs: Mapping[str, object]) -> tuple[EngineCon
     turned = {knob: _read(value) for knob, value in knobs.items() if knob in known}
     if not turned:
         raise BadValueError("Nothing is varied.", "config", f"one of {', '.join(KNOBS)}")
-    name = ", ".join(f"{KNOBS.get(knob, knob)} {_shown(value)}" for knob, value in turned.items())
+    name = ", ".join(f"{KNOBS.get(knob, knob).partition(' (')[0]} {_shown(value)}" for knob, value in turned.items())
     return EngineConfig.from_json({**config.to_json(), **turned}), name[:60]
 
 

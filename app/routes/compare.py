@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.rendering.compare import Seen, compare
 from app.rendering.moment import Moment
-from app.routes.answers import html, parts_of, whole_number
+from app.routes.answers import html, parts_of, wants_frame, whole_number
 from app.routes.places import asked_source
 from app.services.errors import StaleMomentError
 from app.services.session import MAIN, Session
@@ -31,13 +33,23 @@ async def compare_page(request: Request) -> Response:
         # A connector changes the rules from the start.
         is_alike = a.branch.has_connector == b.branch.has_connector
         start = common_start(session, *names) if is_alike else 0
-        return await sessions.in_thread(lambda: html(request, "compare.html", compare(a, b, at, start)))
+        a, b = numbered_alike(a, b)
+        template = "compare_frame.html" if wants_frame(request) else "compare.html"
+        return await sessions.in_thread(lambda: html(request, template, compare(a, b, at, start)))
 
 
 async def _seen(sessions: Sessions, session: Session, name: str, at: int) -> Seen:
     await sessions.choose(session, name)
     cursor = await sessions.seek(session, min(at, session.branch.end))
     return Seen(session.branch, Moment.of(session, cursor))
+
+
+def numbered_alike(a: Seen, b: Seen) -> tuple[Seen, Seen]:
+    """Both sides with one number, and so one hue, for a request: A's, and behind those what only B knows."""
+    numbers = dict(a.branch.columns.numbers)
+    for name in b.branch.columns.numbers:
+        numbers.setdefault(name, len(numbers))
+    return replace(a, moment=replace(a.moment, numbers=numbers)), replace(b, moment=replace(b.moment, numbers=numbers))
 
 
 def common_start(session: Session, a: str, b: str) -> int:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.services.aspects import Aspects
 from app.services.cursor import Applied, BlockCounts, Cursor
 from app.services.series import Series
 from app.services.stories import Stories
@@ -66,6 +67,8 @@ class Columns:
         """By moment: how many blocks the action that led there changed."""
         self.notable: dict[int, tuple[Notable, ...]] = {}
         """By action, only where there is something."""
+        self.noted = {what: array("I") for what in ("finished", "refused", "preempted", "evicted")}
+        """By kind of what is notable: the actions in which it happened."""
         self.numbers: dict[str, int] = {}
         """Request id -> its number in order of first add."""
         self._names: list[str] = []
@@ -73,7 +76,10 @@ class Columns:
         """By number of a request: the action of its first add."""
         self.series = Series(start)
         self.stories = Stories(self.numbers, self._names)
+        self.aspects = Aspects(start)
         self._last_of: dict[int, int] = {}
+        self._did = array("q")
+        """By action: a hash of all that it did to blocks; alike in this process only."""
         self._columns = {
             name: array("i") for name in ("action", "block", "request", "group", "before", "after", "place")
         }
@@ -96,10 +102,13 @@ class Columns:
         twin.waiting, twin.running = self.waiting[: at + 1], self.running[: at + 1]
         twin.scheduled, twin.changed = self.scheduled[: at + 1], self.changed[: at + 1]
         twin.notable = {action: notable for action, notable in self.notable.items() if action < at}
+        twin.noted = {what: actions[: bisect_left(actions, at)] for what, actions in self.noted.items()}
         twin._names, twin._added_in = self._names[:requests], self._added_in[:requests]
         twin.numbers = {name: number for number, name in enumerate(twin._names)}
         twin.series, twin.stories = self.series.fork(at), self.stories.fork(twin.numbers, twin._names, at)
+        twin.aspects = self.aspects.fork(at)
         twin._columns = {name: column[:rows] for name, column in self._columns.items()}
+        twin._did = self._did[:at]
         twin._kind, twin._earlier = self._kind[:rows], self._earlier[:rows]
         twin._keys = {row: keys for row, keys in self._keys.items() if row < rows}
         twin._whys = {row: why for row, why in self._whys.items() if row < rows}
@@ -134,6 +143,8 @@ class Columns:
         self.last_call.append(outcome.index + 1 if trace.calls else self.last_call[-1])
         if notable := tuple(_notable(applied)):
             self.notable[outcome.index] = notable
+            for what in {one.what for one in notable}:
+                self.noted[what].append(outcome.index)
         self.series.absorb(
             now,
             outcome.prefix_cache,
@@ -143,8 +154,12 @@ class Columns:
             reset=bool(outcome.reset),
         )
         self.stories.absorb(applied)
+        self.aspects.absorb(applied, cursor)
+        first = len(self._kind)
         for event in applied.events:
             self._remember(outcome.index, event)
+        told = (self._columns[name][first:].tobytes() for name in ("block", "request", "group", "after"))
+        self._did.append(hash((self._kind[first:].tobytes(), *told)))
 
     def _remember(self, action: int, event: BlockEvent) -> None:
         row, columns = len(self._kind), self._columns
@@ -177,13 +192,7 @@ class Columns:
             other.scheduled[now],
         ) or self.notable.get(action) != other.notable.get(action):
             return False
-        mine, theirs = self._rows(action), other._rows(action)
-        if self._kind[mine.start : mine.stop] != other._kind[theirs.start : theirs.stop]:
-            return False
-        return all(
-            self._columns[name][mine.start : mine.stop] == other._columns[name][theirs.start : theirs.stop]
-            for name in ("block", "request", "group", "after")
-        )
+        return self._did[action] == other._did[action]
 
     def _rows(self, action: int) -> range:
         column = self._columns["action"]

@@ -1,12 +1,18 @@
-"""Two branches side by side: where they part, and why."""
+"""Two branches side by side: where they part, and why; in which moments which aspect differs; what was notable."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from app.services.aspects import differing, stretches
 from app.services.columns import Columns
 from app.services.session import Branch
 from engine.actions import Action
+
+MOST_STRETCHES: Final = 500
+MOST_SIGNS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +55,71 @@ def next_difference(a: Branch, b: Branch, at: int) -> int | None:
     return next((k + 1 for k in shared if _difference(a.actions[k], b.actions[k], a.columns, b.columns, k)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A number by moment, thinned by extremes: of many neighbours the least and the largest are kept."""
-
-    at: list[int]
-    values: list[float]
+Stretches = list[list[int]]
+"""[first, last] moments."""
 
 
-def thinned(values: list[float], most: int = 800) -> Series:
-    """At most about `most` points, none of the extremes lost."""
-    if len(values) <= most:
-        return Series(list(range(len(values))), values)
-    size = 2 * len(values) / most
-    kept = {0, len(values) - 1}
-    for bucket in range(most // 2):
-        part = range(int(bucket * size), min(int((bucket + 1) * size), len(values)))
-        if part:
-            kept |= {min(part, key=values.__getitem__), max(part, key=values.__getitem__)}
-    at = sorted(kept)
-    return Series(at, [values[moment] for moment in at])
+def lanes(a: Branch, b: Branch) -> dict[str, Stretches]:
+    """Aspect -> the moments in which the two differ, the shorter one staying at its end; of very many joined ones."""
+    end = max(a.end, b.end)
+    found = differing(a.columns.aspects, b.columns.aspects, end)
+    shares = [
+        [counts.live / max(branch.config.num_blocks - 1, 1) for counts in branch.columns.counts] for branch in (a, b)
+    ]
+    found["usage"] = list(stretches(shares[0], shares[1], end))
+    return {name: _joined(stretch, end) for name, stretch in found.items()}
+
+
+def _shares(branch: Branch) -> list[float]:
+    usable = max(branch.config.num_blocks - 1, 1)
+    return [counts.live / usable for counts in branch.columns.counts]
+
+
+def _joined(found: Stretches, end: int) -> Stretches:
+    """Neighbours drawn together, so that no more are left than can be told apart."""
+    gap = 1
+    while len(found) > MOST_STRETCHES:
+        gap = max(2 * gap, end // MOST_STRETCHES)
+        joined = [found[0]]
+        for first, last in found[1:]:
+            if first - joined[-1][1] <= gap:
+                joined[-1] = [joined[-1][0], last]
+            else:
+                joined.append([first, last])
+        found = joined
+    return found
+
+
+@dataclass(slots=True)
+class Sign:
+    """Something notable; where it happens to a request action by action, it is one thing from `first` to `last`."""
+
+    what: str
+    request: str | None
+    first: int
+    """The moment after the action."""
+    last: int
+
+
+def signs(columns: Columns) -> list[Sign]:
+    """What was notable in a branch; of very much the first thing of its kind in each stretch of time."""
+    found = list(_signs(columns))
+    if len(found) <= MOST_SIGNS:
+        return found
+    size = max(len(columns) // (MOST_SIGNS // 4), 1)
+    kept: dict[tuple[str, int], Sign] = {}
+    for sign in found:
+        kept.setdefault((sign.what, sign.first // size), sign)
+    return list(kept.values())
+
+
+def _signs(columns: Columns) -> Iterator[Sign]:
+    open_: dict[tuple[str, str | None], Sign] = {}
+    for action, notable in sorted(columns.notable.items()):
+        for one in notable:
+            sign = open_.get((one.what, one.request))
+            if sign is not None and sign.last == action:
+                sign.last = action + 1
+            else:
+                sign = open_[one.what, one.request] = Sign(one.what, one.request, action + 1, action + 1)
+                yield sign

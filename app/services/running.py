@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,6 +41,8 @@ class RunEnd:
 
     why: str
     steps: int
+    until: str = ""
+    """What it goes on to, while it is under way."""
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ class Run:
     @property
     def end(self) -> RunEnd:
         """How it stands."""
-        return RunEnd(self.why, self.steps)
+        return RunEnd(self.why, self.steps, self.until.what)
 
 
 def met(columns: Columns, until: Until, first: int, at: int) -> bool:
@@ -78,10 +81,18 @@ def met(columns: Columns, until: Until, first: int, at: int) -> bool:
 
 
 def recorded(columns: Columns, until: Until, first: int, end: int) -> int | None:
-    """The first moment behind `first`, of those that are recorded, to stop at."""
-    if until.what == "idle" and met(columns, until, first, first):
-        return first
-    return next((at for at in range(first + 1, end + 1) if until.what and met(columns, until, first, at)), None)
+    """The first moment behind `first`, of those that are recorded, to stop at. It is found without a walk over them."""
+    if until.what == "idle":
+        try:
+            return columns.waiting.index(0, first)
+        except ValueError:
+            return None
+    if until.what == "count":
+        found = bisect_left(columns.steps, columns.steps[first] + until.steps, first + 1)
+        return found if found <= end else None
+    actions = [columns.noted[what] for what in NOTABLE.get(until.what, ())]
+    places = [(column, bisect_left(column, first)) for column in actions]
+    return min((column[place] + 1 for column, place in places if place < len(column)), default=None)
 
 
 def run_slice(branch: Branch, run: Run, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-// The list of branches opens over the page and goes with the next frame.
+// The list of branches opens over the call and goes with the next frame.
 
 export function watchBranches() {
   const place = document.getElementById("branches");
@@ -8,6 +8,9 @@ export function watchBranches() {
     document.getElementById("go-branches")?.focus();
   };
   document.addEventListener("htmx:after:swap", () => {
+    // Under the bar of time, wherever the page is scrolled to; on a phone that bar is below.
+    const { top, bottom } = document.getElementById("transport").getBoundingClientRect();
+    if (top < innerHeight / 2) place.style.setProperty("--under", `${Math.max(0, bottom)}px`);
     const script = document.getElementById("figures");
     if (script.dataset.closed) return;
     script.dataset.closed = "yes"; // a new frame

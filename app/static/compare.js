@@ -1,53 +1,42 @@
-// The comparison: its plot, its keys, and its address.
+// Starts a comparison: pictures from the data in the page, then every moment that htmx brings.
 
-import { bare, draw, escapeText } from "./figures/plot.js";
-import { onThemeChange, theme } from "./figures/theme.js";
+import { Figures } from "./compare/figures.js";
+import { watchKeys, watchSlider } from "./compare/keys.js";
+import { Pointing } from "./compare/pointing.js";
+import { Model } from "./figures/model.js";
+import { toggleTheme } from "./figures/theme.js";
 
-const KEYS = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
-const LAYERS = [["usage", "y", "usage"], ["running", "y2", "running"], ["waiting", "y3", "waiting"]];
+const models = [new Model(), new Model()];
+const figures = new Figures(models);
+const pointing = new Pointing(models, figures, () => figures.data);
+const slide = watchSlider(() => figures.data.at);
 
-function axis(title, domain, t, more = {}) {
-  return { title: { text: title, font: { size: 11, color: t.ink3 } }, domain, showgrid: false, zeroline: false, fixedrange: true,
-    tickfont: { size: 11, color: t.ink3 }, linecolor: t.line, showline: true, nticks: 4, rangemode: "tozero", ...more };
+async function show() {
+  const script = document.getElementById("comparison-data");
+  if (script.dataset.taken) return;
+  script.dataset.taken = "yes";
+  const data = JSON.parse(script.textContent);
+  const settled = figures.show(data);
+  pointing.refresh();
+  slide(data.at, document.getElementById("compare-where").textContent);
+  await settled;
+  document.documentElement.dataset.shown = data.at; // for tests: this moment is painted
 }
 
-async function plot() {
-  const element = document.getElementById("series-plot");
-  const { at, sides } = JSON.parse(document.getElementById("series").textContent);
-  const t = theme();
-  const traces = sides.flatMap((side, i) => LAYERS.map(([name, yaxis]) => ({
-    type: "scatter", mode: "lines", name: `${escapeText(side.name)} ${name}`, x: side[name].at, y: side[name].y, yaxis,
-    line: { color: i ? t.ink3 : t.ink, width: i ? 2 : 1.5, dash: i ? "dash" : "solid", shape: "hv" },
-  })));
-  const layout = {
-    ...bare(), width: element.clientWidth, height: element.clientHeight, margin: { l: 48, r: 8, t: 6, b: 26, pad: 0 },
-    xaxis: axis("", [0, 1], t, { anchor: "y3", tickformat: "d" }),
-    yaxis: axis("usage", [0.62, 1], t, { range: [0, 1.02] }),
-    yaxis2: axis("running", [0.32, 0.56], t),
-    yaxis3: axis("waiting", [0, 0.26], t),
-    shapes: [{ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line: { color: t.accent, width: 2 } }],
-  };
-  await draw(element, traces, layout);
-  document.documentElement.dataset.shown = at;
+/** The address says which moment it is, on both sides. */
+function keepAddress() {
+  const query = new URLSearchParams(location.search);
+  query.set("at", figures.data.at);
+  history.replaceState(null, "", `${location.pathname}?${query}`);
 }
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
-  if (event.key === " " && event.target.closest("a, button")) return;
-  const link = document.getElementById(KEYS[event.key]);
-  if (!link?.hasAttribute("href")) return;
-  event.preventDefault();
-  link.click();
-});
 
 document.addEventListener("htmx:after:swap", async () => {
-  const main = document.getElementById("comparison");
-  const query = new URLSearchParams(location.search);
-  query.set("at", main.dataset.at);
-  history.replaceState(null, "", `${location.pathname}?${query}`);
-  await plot();
+  await show();
+  keepAddress();
 });
-
-onThemeChange(plot);
-addEventListener("resize", plot);
-await plot();
+document.getElementById("theme").addEventListener("click", toggleTheme);
+document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
+watchKeys(pointing);
+await show();
+// Tests look at the same objects as the page.
+window.poolscope = { models, figures };

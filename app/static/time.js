@@ -1,6 +1,6 @@
 // The scrubber and autoplay. The range stays in the page while frames come and go, so that it can be dragged.
 
-const KEPT = ["time-buttons", "time-stops", "time-where"]; // what a frame changes inside of these
+const KEPT = ["time-buttons", "until-stops", "time-stops", "time-where"]; // what a frame changes inside of these
 const FAST = 4; // steps a second: above it nothing moves on the page
 
 export function watchTime(model) {
@@ -9,20 +9,35 @@ export function watchTime(model) {
   document.addEventListener("htmx:before:request", ({ detail }) => {
     if (detail.ctx && time.quick) detail.ctx.quick = true;
   });
-  document.addEventListener("htmx:after:swap", () => time.shown());
+  document.addEventListener("htmx:after:swap", () => {
+    document.body.classList.toggle("runs", document.getElementById("run-stop") !== null); // Step is Stop
+    time.shown();
+  });
   const line = document.getElementById("transport");
   line.addEventListener("input", ({ target }) => { if (target.id === "scrub") time.scrub(Number(target.value)); });
   line.addEventListener("change", ({ target }) => { if (target.id === "scrub") time.scrub(Number(target.value)); });
   line.addEventListener("pointermove", (event) => time.point(event));
   line.addEventListener("pointerleave", () => time.point(null));
   line.addEventListener("click", ({ target }) => { if (target.id === "play") time.toggle(); });
+  for (const name of ["pointerover", "focusin"]) line.addEventListener(name, ({ target }) => showTarget(target.closest(".until-stop")));
+  for (const name of ["pointerleave", "focusout", "click"]) line.addEventListener(name, () => showTarget(null));
   document.addEventListener("click", ({ target }) => {
     const menu = document.getElementById("time-until");
-    if (menu.open && (!menu.contains(target) || target.id === "until-run" || target.id === "step-instead")) menu.open = false;
+    if (menu.open && (!menu.contains(target) || target.closest(".until-stop, #until-run, #step-instead"))) menu.open = false;
   });
   document.addEventListener("keydown", ({ key }) => {
     if (key === "Escape") document.getElementById("time-until").open = false;
   });
+}
+
+/** A ring in ink where the run would stop. */
+function showTarget(button) {
+  const mark = document.getElementById("until-target");
+  mark.hidden = button?.dataset.to === undefined;
+  if (mark.hidden) return;
+  const { offsetLeft, offsetWidth, max } = document.getElementById("scrub");
+  mark.style.left = `${offsetLeft + 8 + (Number(button.dataset.to) / Math.max(1, Number(max))) * (offsetWidth - 16)}px`;
+  mark.dataset.label = button.dataset.label;
 }
 
 class Time {

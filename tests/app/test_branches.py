@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from typing import Any
 
@@ -10,7 +11,7 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store import FILE, Store, StoredBranch
 from tests.app.conftest import browser
-from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
+from tests.app.reading import HTMX, end_of, figures_of, new_session, tags_of, text_of
 
 ASKS = {"Accept": "application/json"}
 ADD = {"id": "A", "tokens": "20", "max_tokens": "2"}
@@ -149,6 +150,37 @@ def test_what_if(client: TestClient, settings: Settings) -> None:
         answer = client.post(f"{page}/vary", data={"knob": knob, "value": value}, headers=ASKS)
         assert answer.status_code == 422, (knob, value)
     assert client.post(f"{page}/vary", data={"knob": "num_blocks", "value": "200001"}, headers=ASKS).status_code == 413
+
+
+def test_each_branch_has_a_line_with_its_own_signs(client: TestClient) -> None:
+    page = new_session(client)
+    post(client, f"{page}/vary", at=9, knob="scheduler_reserve_full_isl", value="off")
+    post(client, f"{page}/run", branch="b2", at=16)
+    post(client, f"{page}/add", at=5, **ADD)
+    post(client, f"{page}/step", branch="b3", at=6)
+    answer = client.get(f"{page}/branches?branch=b2&at=17")
+    lists = [dict(attrs)["style"] for tag, attrs in tags_of(answer) if tag == "ol"]
+    assert lists == ["--all: 70; --at: 17"]
+    lines = {
+        dict(a)["data-branch"]: dict(a)["style"] for tag, a in tags_of(answer) if tag == "li" and "data-branch" in a
+    }
+    assert lines == {
+        "main": "--depth: 0; --from: 0; --end: 16; --up: 0",
+        "b2": "--depth: 1; --from: 0; --end: 70; --up: 1",
+        "b3": "--depth: 1; --from: 5; --end: 7; --up: 2",
+    }
+    rows = re.split(r"<li class=\"branch", answer.text)[1:]
+    signs = [re.findall(r'<i class="sign (\w+)(?: past)?" style="--k: (\d+)">', row) for row in rows]
+    assert signs[0] == [("finished", "2"), ("refused", "15")]
+    assert signs[1] == [
+        ("finished", "2"),
+        ("preempted", "18"),
+        ("finished", "47"),
+        ("preempted", "54"),
+        ("finished", "69"),
+    ]
+    assert signs[2] == []  # warm finished in main, before it left
+    assert [("now" in row[:6], "compare here" in row) for row in rows] == [(False, False), (True, True), (False, False)]
 
 
 def test_what_if_ends_before_an_action_that_is_impossible_there(client: TestClient) -> None:

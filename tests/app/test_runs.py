@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 
 import httpx2
 import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.services.running import Run, Until, run_slice
+from app.services.running import CONDITIONS, Run, Until, met, recorded, run_slice
 from app.services.session import Branch
 from app.settings import SERVER_LIMITS, Settings
 from app.store import Store
+from app.templating import HERE
 from engine.actions import AddRequest, External, Step
 from engine.config import EngineConfig
+from engine.scenario import parse_scenario
 from engine.tokens import Own
 from tests.app.conftest import browser
 from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
@@ -125,7 +129,7 @@ def test_a_long_run_gets_on_by_itself_and_is_stopped_at_a_whole_step(settings: S
             assert (await client.get(f"{page}?branch=main&at=3")).status_code == 200
             told = await client.get(f"{page}/run?branch=b2&at={ahead}", headers=ASKS)
             assert told.json()["why"] == ""
-            assert "Running:" in text_of(await client.get(f"{page}?branch=b2"))
+            assert "Running until no request is left:" in text_of(await client.get(f"{page}?branch=b2"))
             stopped = await client.post(f"{page}/stop", data={"branch": "b2", "at": str(ahead)}, headers=HTMX)
             assert "Then it was stopped." in text_of(stopped)
             end = figures_of(stopped)["at"]
@@ -157,3 +161,37 @@ def test_a_run_of_a_branch_that_changes_nothing_is_harmless() -> None:
     state = Run(Until("finish"), 1, 1, 10)
     run_slice(branch, state, SERVER_LIMITS)
     assert (state.why, branch.actions[1:]) == ("finish", [Step()])
+
+
+def test_the_menu_says_where_each_run_would_stop(client: TestClient) -> None:
+    page = new_session(client)
+    client.post(f"{page}/vary", data={"knob": "scheduler_reserve_full_isl", "value": "off"})
+    client.post(f"{page}/run", data={"branch": "b2", "at": "16"})
+    text = client.get(f"{page}?branch=b2&at=14").text
+    told = re.findall(r'data-until="(\w+)" data-to="(\d+)" data-label="([^"]*)".*?<b>(.*?)</b> <bdi>(.*?)</bdi>', text)
+    assert told == [
+        ("finish", "47", "step 43, 33 on", "step 43", "R"),
+        ("preempt", "18", "step 14, 4 on", "step 14", "second"),
+        ("refuse", "18", "step 14, 4 on", "step 14", "second"),
+        ("evict", "48", "step 44, 34 on", "step 44", "6 hashes"),
+        ("idle", "15", "step 11, 1 on", "step 11", ""),
+    ]
+    for until, to, *_ in told:
+        assert run(client, f"{page}/run", 14, branch="b2", until=until) == (int(to), 70)
+    last = client.get(f"{page}?branch=b2&at=70").text
+    assert last.count("not yet: runs on") == 4  # and the waiting queue is empty already
+    assert 'data-until="idle" data-to="70" data-label="here"' in last
+
+
+def test_what_is_recorded_is_found_as_by_a_walk_over_it() -> None:
+    """At every moment and for every condition."""
+    scenario = parse_scenario(json.loads((HERE / "scenarios" / "one-call.json").read_text())["scenario"])
+    branch = Branch(EngineConfig.from_json({**scenario.config.to_json(), "scheduler_reserve_full_isl": False}))
+    for action in (*scenario.actions, *[Step()] * 55):
+        branch.append(action)
+    columns = branch.fork_at(branch.head).columns
+    for until in (*map(Until, CONDITIONS[:-1]), Until("count", 1), Until("count", 7), Until()):
+        for first in range(branch.end + 1):
+            here = until.what == "idle" and met(columns, until, first, first)
+            walk = (at for at in range(first + 1, branch.end + 1) if met(columns, until, first, at))
+            assert recorded(columns, until, first, branch.end) == (first if here else next(walk, None)), (until, first)

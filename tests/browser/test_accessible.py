@@ -63,6 +63,24 @@ def test_what_unfolds_has_no_violation(view: Watched) -> None:
         assert violations(view.page) == [], tab
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, FOLD, PHONE])
+def test_time_s_menus_have_no_violation(view: Watched, size: tuple[int, int], scheme: str) -> None:
+    view.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    view.page.set_viewport_size({"width": size[0], "height": size[1]})
+    view.open("?at=5", 5)
+    view.page.click("#go-until")
+    view.page.focus("[data-until=refuse]")
+    expect(view.page.locator("#until-target")).to_be_visible()
+    assert violations(view.page) == []
+    view.page.click("#step-instead")
+    view.wait(6)
+    view.page.click("#go-branches")
+    expect(view.page.locator(".branch-list")).to_be_visible()
+    assert violations(view.page) == []
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
 @pytest.mark.parametrize("name", ["preemption", "window-holes", "usage-zero"])
 def test_other_stories_have_no_violation(look: Callable[[Scenario], Watched], name: str) -> None:
     view = look(story(name))

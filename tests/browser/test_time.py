@@ -67,15 +67,25 @@ def test_pointing_at_a_stop_tells_what_it_is(view: Watched) -> None:
 def test_run_until_over_what_is_recorded_and_behind_it(view: Watched) -> None:
     view.open("/story/one-call", 0)
     view.page.click("#go-until")
-    view.page.select_option("#until-what", "refuse")
-    view.page.click("#until-run")
+    refuse = view.page.locator("[data-until=refuse]")
+    expect(refuse.locator(".to")).to_have_text("step 11 second")
+    expect(view.page.locator("[data-until=preempt] .to")).to_have_text("not yet: runs on")
+    expect(view.page.locator("[data-until=idle] .to b")).to_have_text("here")
+    refuse.hover()
+    target = view.page.locator("#until-target")
+    expect(target).to_have_attribute("data-label", "step 11, 15 on")
+    stop, ring = view.page.locator("#stop-15").bounding_box(), target.bounding_box()
+    assert stop
+    assert ring
+    assert abs(stop["x"] + stop["width"] / 2 - ring["x"] - ring["width"] / 2) < 2
+    refuse.click()
     view.moved(0)
+    expect(target).to_be_hidden()
     expect(view.page.locator("#notice")).to_contain_text("allocate_slots returned None for")
     assert "/s/" not in view.page.url
     expect(view.page.locator("#time-until")).not_to_have_attribute("open", "")
     at = view.model()["at"]
     view.page.click("#go-until")
-    view.page.select_option("#until-what", "count")
     view.page.fill("#until-steps", "20")
     view.page.click("#until-run")
     view.moved(at)
@@ -87,7 +97,6 @@ def test_what_is_no_number_of_steps_is_told(view: Watched) -> None:
     view.allowed.append("422")
     view.open("/story/one-call", 0)
     view.page.click("#go-until")
-    view.page.select_option("#until-what", "count")
     view.page.fill("#until-steps", "many")
     view.page.click("#until-run")
     expect(view.page.locator("#notice .error")).to_contain_text("not a whole number")
@@ -119,9 +128,9 @@ def test_character_keys_and_their_switch(view: Watched) -> None:
     view.page.keyboard.press("Escape")
     expect(view.page.locator(".branch-list")).to_have_count(0)
     view.page.keyboard.press("u")
-    expect(view.page.locator("#until-what")).to_be_visible()
+    expect(view.page.locator("[data-until=finish]")).to_be_visible()
     view.page.keyboard.press("Escape")
-    expect(view.page.locator("#until-what")).to_be_hidden()
+    expect(view.page.locator("[data-until=finish]")).to_be_hidden()
     view.page.keyboard.press("?")
     sheet = view.page.locator("#keys")
     expect(sheet).to_contain_text("Character keys")
@@ -184,7 +193,8 @@ def test_a_long_run_shows_how_it_gets_on_and_is_stopped(browser: Browser, long_s
     expect(running).to_be_visible()
     first = running.inner_text()
     expect(view.page.locator("#notice")).not_to_have_text(first)
-    view.page.click("#run-stop")
+    expect(view.page.locator("#go-step")).to_be_hidden()
+    view.page.click("#go-stop")
     expect(view.page.locator("#notice")).to_contain_text("Then it was stopped.")
     at = view.model()["at"]
     assert 24 < at < 18_000

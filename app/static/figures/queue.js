@@ -13,16 +13,25 @@ const STRIP = 41;
 const LAST = 6;
 const MOST_GROUPS = 3;
 
-/** How wide a cell is, how many stand in a row, and how many rows the strip may take. */
-function shapeOf(width, size) {
+/** How wide a cell is, how many stand in a row, where the strip begins, and how many rows it may take. */
+function shapeOf(width, size, top, rows) {
   const cell = idWidth(size);
   const pitch = cell + GUTTER;
   const fold = Math.ceil(FOLD / pitch);
-  return { cell, pitch, fold, columns: Math.max(fold + 3, Math.floor((width - LEFT) / pitch)), rows: width < 480 ? 3 : 1 };
+  return { cell, pitch, fold, top, columns: Math.max(fold + 3, Math.floor((width - LEFT) / pitch)), rows };
+}
+
+/** The strip alone, without what moved. */
+export function queueStrip(model, width, { spot }) {
+  const shape = shapeOf(width, model.pool.size, TOP, width < 400 ? 2 : 1);
+  const cells = new Cells({ spot });
+  const end = strip(cells, model.queue, shape, model.pool);
+  captions(cells, model.queue, shape, end, width);
+  return cells.figure(width, TOP + shape.rows * ROW + 16);
 }
 
 export function queueFigure(model, width, { spot }) {
-  const shape = shapeOf(width, model.pool.size);
+  const shape = shapeOf(width, model.pool.size, STRIP, width < 480 ? 3 : 1);
   const cells = new Cells({ spot });
   const { queue, pool } = model;
   const end = strip(cells, queue, shape, pool);
@@ -48,7 +57,7 @@ function strip(cells, queue, shape, pool) {
     const box = boxAt(place, shape);
     if (item === null) {
       const words = foldWords(queue, items);
-      cells.fold({ ...box, w: fold * shape.pitch - GUTTER }, words, words.length > 17 ? 9.5 : 11);
+      cells.fold({ ...box, w: fold * shape.pitch - GUTTER, changed: foldDiffers(queue, items) }, words, words.length > 19 ? 9.5 : 11);
       place += fold;
       continue;
     }
@@ -58,12 +67,18 @@ function strip(cells, queue, shape, pool) {
   return place;
 }
 
-function boxAt(place, { columns, pitch, cell }) {
-  return { x: LEFT + (place % columns) * pitch, y: STRIP + Math.floor(place / columns) * ROW, w: cell, h: CELL };
+function boxAt(place, { columns, pitch, cell, top }) {
+  return { x: LEFT + (place % columns) * pitch, y: top + Math.floor(place / columns) * ROW, w: cell, h: CELL };
 }
 
 function freeCell([block, hashed, changed], pool) {
   return { block, kind: hashed ? "cached" : "free", hashed, changed, lost: pool.lostHash(block) };
+}
+
+/** Whether one of the blocks that are not drawn is to be ringed. Of what moved, none is: it stands apart. */
+function foldDiffers({ head, tail, more }, items) {
+  const drawn = new Set(items.map((item) => item?.[0]));
+  return more > 0 || (more === 0 && [...head, ...tail].some(([block, , differs]) => differs && !drawn.has(block)));
 }
 
 function foldWords(queue, items) {
@@ -72,16 +87,16 @@ function foldWords(queue, items) {
   return hashed ? `${more}, ${hashed} hashed` : more;
 }
 
-function captions(cells, queue, { columns, rows, pitch, cell }, end, width) {
-  const y = STRIP + Math.min(rows, Math.max(1, Math.ceil(end / columns))) * ROW;
+function captions(cells, queue, { columns, rows, pitch, cell, top }, end, width) {
+  const y = top + Math.min(rows, Math.max(1, Math.ceil(end / columns))) * ROW;
   if (!queue.free) {
-    cells.note(0, STRIP + 10, "Nothing is free.", { tone: "ink2" });
+    cells.note(0, top + 10, "Nothing is free.", { tone: "ink2" });
     return;
   }
   cells.needle(LEFT + cell / 2, y);
   const next = queue.head[0]?.[1] ? "head, handed out next: its hash is lost then" : "head, handed out next";
   cells.note(LEFT + cell / 2 + 7, y + 6, next);
-  const last = rows === 1 ? Math.min(end, columns) * pitch - GUTTER : width - 2;
+  const last = end <= columns ? end * pitch - GUTTER : width - 2;
   if (last > next.length * 7 + 60) cells.note(last + 2, y + 6, "tail", { anchor: "end" });
 }
 

@@ -128,7 +128,8 @@ function label(cells, table, model, { y, folded, several, narrow, first, label: 
   }
 }
 
-function tableCell([, block, kind, filled, changed, hashed], table, { pool }) {
+/** A cell's look from an entry of a table. */
+export function tableCell([, block, kind, filled, changed, hashed], table, { pool }) {
   if (kind === "null") return { block: 0, kind: "null", changed };
   if (kind === "lookahead") return { block, kind: "lookahead", changed };
   const shared = pool.refs[block] > 1;
