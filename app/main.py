@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, branches, compare, config, pages, panels
+from app.routes import acts, branches, compare, config, draft, edit, pages, panels
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
@@ -51,6 +51,8 @@ def create_app(settings: Settings) -> ASGIApp:
     app.include_router(pages.router)
     app.include_router(config.router)
     app.include_router(panels.router)
+    app.include_router(draft.router)
+    app.include_router(edit.router)
     app.include_router(acts.router)
     app.include_router(branches.router)
     app.include_router(compare.router)

@@ -24,6 +24,7 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.editor import EditorContext, ProblemRow, Verdict, VerdictContext
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -80,6 +81,7 @@ __all__ = [
     "ConfigGroup",
     "ConfigSection",
     "DraftContext",
+    "EditorContext",
     "ErrorContext",
     "Field",
     "FinishedRow",
@@ -100,6 +102,7 @@ __all__ = [
     "PageContext",
     "Piece",
     "ProbeContext",
+    "ProblemRow",
     "RequestRow",
     "Requests",
     "RunContext",
@@ -112,6 +115,8 @@ __all__ = [
     "UnitBar",
     "UnitPart",
     "Variant",
+    "Verdict",
+    "VerdictContext",
     "View",
     "WhyContext",
     "WhyFact",

@@ -97,7 +97,8 @@ def is_owner(request: Request, session: Session) -> bool:
 
 def page_answer(request: Request, session: Session, context: FrameContext, status: int = 200) -> Response:
     """The whole page around a frame."""
-    return html(request, "page.html", PageContext(context, is_owner(request, session), not session.id), status)
+    most = parts_of(request).settings.max_body
+    return html(request, "page.html", PageContext(context, is_owner(request, session), not session.id, most), status)
 
 
 async def _page(request: Request, session_id: str, default: int | None) -> Response:

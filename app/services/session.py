@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.services.columns import Columns
 from app.services.cursor import Cursor
@@ -31,6 +31,9 @@ MOST_VIEWS: Final = 3
 MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
 """Branches of one session that are kept in memory; the others cost a replay."""
+
+Check: TypeAlias = Callable[[Action, Cursor], None]
+"""Refuses an action just before it runs."""
 
 
 class Branch:
@@ -119,11 +122,16 @@ class Branch:
         self._views = [view, *(other for other in self._views if other is not view)][:MOST_VIEWS]
         return view
 
-    def advance(self, cursor: Cursor, at: int, seconds: float = SLICE_SECONDS) -> float:
-        """Replay up to the moment `at`, or for so many seconds of CPU at the most; returns how many it took."""
+    def advance(self, cursor: Cursor, at: int, seconds: float = SLICE_SECONDS, check: Check | None = None) -> float:
+        """Replay up to the moment `at`, or for so many seconds of CPU at the most; returns how many it took.
+
+        `check` refuses an action when its turn comes, where nobody has checked them before.
+        """
         start = time.thread_time()
         while cursor.at < at and time.thread_time() - start < seconds:
             action = self.actions[cursor.at]
+            if check is not None:
+                check(action, cursor)
             if cursor is self.head:
                 self._apply_to_head(action)
             else:

@@ -17,7 +17,7 @@ from app.services import acting
 from app.services.cursor import Cursor
 from app.services.errors import BadValueError, NotOwnerError, ServiceError, UnavailableError, UnknownSessionError
 from app.services.running import RunEnd
-from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Node, Session, carries_external
+from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Check, Node, Session, carries_external
 from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
@@ -252,12 +252,12 @@ class Sessions:
         states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
         return twin, "same" if states[0] == states[1] else "changed"
 
-    async def _replay(self, branch: Branch) -> None:
+    async def _replay(self, branch: Branch, check: Check | None = None) -> None:
         spent = 0.0
         while branch.head.at < branch.end:
             if spent > self.settings.replay_seconds:
                 raise UnavailableError("Replaying these actions takes longer than one request may.", "actions")
-            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
+            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end, check=check))
 
     async def start(self, title: str, config: EngineConfig, actions: Sequence[Action] = ()) -> Acted:
         """A new session with these actions; whoever asks owns it.
@@ -270,7 +270,7 @@ class Sessions:
         limits.check_config(config)
         await self.in_thread(lambda: acting.check_all(config, actions, limits))
         branch = await self.in_thread(lambda: Branch(config, actions))
-        await self._replay(branch)
+        await self._replay(branch, partial(acting.check_turn, limits))
         session = Session("", title, b"", branch)
         return Acted(session, branch.end, await self.keep(session, 0))
 
