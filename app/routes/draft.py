@@ -87,8 +87,7 @@ async def _answer(request: Request, session_id: str, asked: Asked, default: int 
 def _page(request: Request, session: Session, moment: Moment, asked: Asked, words: str) -> Response:
     """The whole page, with what was typed in the composer, for a browser without JavaScript."""
     form = composer(moment, asked.typed, asked.errors, words)
-    status = 422 if asked.errors else 200
-    return page_answer(request, session, frame(moment, forms=(form, abort_form(moment))), status)
+    return page_answer(request, session, frame(moment, forms=(form, abort_form(moment))))
 
 
 def drafted(moment: Moment, asked: Asked, limits: Limits) -> str:

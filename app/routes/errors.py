@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.routes.answers import error_answer
+from app.routes.answers import error_answer, parts_of
 from app.services.errors import ServiceError
 from engine.errors import InputError, LimitError, ScenarioError
 
@@ -15,7 +15,7 @@ MESSAGES = {
     400: ("bad_request", "This request can't be read."),
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address doesn't take this kind of request."),
-    413: ("body_too_large", "This request is larger than Poolscope takes."),
+    413: ("body_too_large", "What was sent is larger than Poolscope takes."),
 }
 
 
@@ -42,7 +42,9 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         code, message = MESSAGES.get(error.status_code, ("error", str(error.detail)))
-        answer = error_answer(request, error.status_code, code, message)
+        is_large = error.status_code == 413
+        expected = f"at most {parts_of(request).settings.max_body} bytes" if is_large else ""
+        answer = error_answer(request, error.status_code, code, message, expected=expected)
         answer.headers.update(error.headers or {})
         return answer
 

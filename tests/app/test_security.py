@@ -21,7 +21,7 @@ CSP = (
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/healthz", "/nothing", "/frame?at=2", "/block/3", "/s/unknown", "/?at=x", "/step"]
+    "path", ["/", "/healthz", "/nothing", "/frame?at=2", "/block/3", "/s/unknown", "/?at=x", "/step", "/edit"]
 )
 def test_every_answer_has_the_security_headers(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
@@ -31,7 +31,7 @@ def test_every_answer_has_the_security_headers(client: TestClient, path: str) ->
 
 
 def test_nothing_comes_from_another_host_and_nothing_is_inline(client: TestClient) -> None:
-    for path in ("/?at=6", "/block/3?at=6", "/nothing"):
+    for path in ("/?at=6", "/block/3?at=6", "/nothing", "/edit"):
         for tag, attributes in tags_of(client.get(path)):
             for name, value in attributes.items():
                 assert not name.startswith("on"), (tag, name)
