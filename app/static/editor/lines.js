@@ -36,10 +36,10 @@ export class Lines {
     this.area.setSelectionRange(before + start, before + end);
     this.area.scrollTop = Math.max((line - 1) * this.row - this.area.clientHeight / 3, 0);
     this.area.scrollLeft = 0;
+    this.#draw();
     const mark = this.marks.querySelector(`[data-line="${line}"] u`);
     const right = mark ? mark.parentElement.offsetLeft + mark.offsetLeft + 80 : 0;
     if (right > this.area.clientWidth) this.area.scrollLeft = right - this.area.clientWidth / 2;
-    this.#draw();
   }
 
   /** Line and column of the caret. */
