@@ -40,9 +40,8 @@ class Verdict:
 class EditorContext:
     """editor.html: the text of a scenario, to be checked and opened as a session of the reader's own."""
 
-    title: str
-    """Of the session whose scenario it is; "" for a new one."""
-    is_session: bool
+    title: str | None
+    """Of the session, story or link whose scenario it is; None for a new one."""
     back: str
     """The relative URL of where the reader comes from."""
     query: str

@@ -13,9 +13,11 @@ from starlette.responses import Response
 
 from app.contexts import ErrorContext
 from app.services.branching import Branching
-from app.services.errors import BadValueError
+from app.services.errors import BadValueError, shaped
+from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
+from app.services.sources import source_in
 from app.settings import Settings
 from app.store import Store
 from app.templating import Templates, to_root
@@ -23,6 +25,7 @@ from app.templating import Templates, to_root
 NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
 TITLES: Final = {
     400: "That can't be read",
+    401: "You can look, not act",
     403: "You can look, not act",
     404: "There is nothing here",
     405: "That isn't done this way",
@@ -34,6 +37,16 @@ TITLES: Final = {
 }
 
 
+LINK_TITLES: Final = {
+    "malformed_link": "This link is broken",
+    "malformed_link_cut_short": "This link is cut short",
+    "newer_link": "This link is from the future",
+    "unknown_link": "This link leads nowhere",
+    "unknown_story": "There is no such story",
+}
+"""The error's code -> the title of its page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the routes work with; kept in `app.state.parts`."""
@@ -43,6 +56,7 @@ class Parts:
     sessions: Sessions
     runs: Runs
     branching: Branching
+    replays: Replays
     templates: Templates
 
 
@@ -56,8 +70,15 @@ def wants_frame(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
+def is_api(request: Request) -> bool:
+    """Whether an address is one for programs only, be there something or not."""
+    return (path_of(request) + "/").startswith(("/api/", "/openapi.json/"))
+
+
 def wants_json(request: Request) -> bool:
     """Whether a program asks."""
+    if is_api(request):
+        return True
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
 
@@ -65,7 +86,8 @@ def wants_json(request: Request) -> bool:
 def path_of(request: Request) -> str:
     """The path below the server's root."""
     root: str = request.scope.get("root_path", "")
-    return request.url.path.removeprefix(root) or "/"
+    path: str = request.scope["path"]
+    return path.removeprefix(root) or "/"
 
 
 def html(
@@ -91,7 +113,7 @@ def whole_number(text: str | None, where: str, default: int) -> int:
 
 def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:
     """The one error shape."""
-    return {"error": {"code": code, "message": message, "where": where, "expected": expected}}
+    return shaped(code, message, where, expected)
 
 
 def json_answer(content: object, status: int = 200) -> Response:
@@ -106,9 +128,16 @@ def error_answer(
     if wants_json(request):
         return json_answer(error_body(code, message, where, expected), status)
     path = path_of(request)
-    session = re.match(r"/s/([^/]+)", path)
-    known = session is not None and status not in (404, 405)
-    href = (to_root(path) + (session[0][1:] if session and known else "")) or "./"
-    link = "Go to the end of this session" if known else "Go to the start"
-    context = ErrorContext(status, TITLES.get(status, "That did not work"), message, expected, link, href)
+    source = source_in(path)
+    at_home = source is not None and source.is_stored and status not in (404, 405)
+    href = to_root(path) + (source.page if source is not None and at_home else "")
+    link = "Go to the end of this session" if at_home else "Go to the start"
+    title = LINK_TITLES.get(code) or TITLES.get(status, "That did not work")
+    embedded = source is not None and source.embedded
+    context = ErrorContext(status, title, sentence(message), expected, link, href or "./", embedded)
     return html(request, "error.html", context, status)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence: what the engine says begins small and ends without a dot."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"

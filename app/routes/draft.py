@@ -10,13 +10,15 @@ from app.rendering.draft import draft_context, draft_words
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
 from app.routes.add_form import prompt_as
-from app.routes.answers import html, parts_of, wants_frame, whole_number
+from app.routes.answers import html, parts_of, wants_frame
 from app.routes.asked import Asked
 from app.routes.forms import read_fields, read_form
-from app.routes.pages import page_answer
+from app.routes.pages import page_answer, place_in
+from app.routes.places import asked_source
 from app.services.acting import check_alone
 from app.services.errors import ServiceError
 from app.services.session import MAIN, Session
+from app.services.sources import Source
 from engine.actions import AddRequest
 from engine.errors import InputError
 from engine.probe import draft
@@ -25,51 +27,29 @@ from engine.scenario import Limits
 router = APIRouter()
 
 
-@router.get("/draft")
-async def builtin_draft(request: Request) -> Response:
-    """Help while composing a request for the built-in scenario."""
-    return await _from_address(request, "", default=0)
+@router.get("/{source:open}/draft")
+async def from_address(request: Request) -> Response:
+    """Help while composing a request."""
+    return await _answer(request, asked_source(request), Asked("add", typed=dict(request.query_params)))
 
 
-@router.get("/s/{session_id}/draft")
-async def session_draft(request: Request, session_id: str) -> Response:
-    """Help while composing a request for a session."""
-    return await _from_address(request, session_id, default=None)
-
-
-@router.post("/draft")
-async def builtin_form(request: Request) -> Response:
+@router.post("/{source:open}/draft")
+async def from_form(request: Request) -> Response:
     """The same for a form that may be too long for an address."""
-    return await _from_form(request, "")
-
-
-@router.post("/s/{session_id}/draft")
-async def session_form(request: Request, session_id: str) -> Response:
-    """The same for a form that may be too long for an address."""
-    return await _from_form(request, session_id)
-
-
-async def _from_address(request: Request, session_id: str, default: int | None) -> Response:
-    typed = dict(request.query_params)
-    return await _answer(request, session_id, Asked("add", typed=typed), default)
-
-
-async def _from_form(request: Request, session_id: str) -> Response:
     asked = Asked("add")
     try:
         asked.typed = {name: values[-1] for name, values in (await read_form(request)).items()}
     except ServiceError as error:
         asked.blame(error)
-    return await _answer(request, session_id, asked, None)
+    return await _answer(request, asked_source(request), asked)
 
 
-async def _answer(request: Request, session_id: str, asked: Asked, default: int | None) -> Response:
+async def _answer(request: Request, source: Source, asked: Asked) -> Response:
     parts = parts_of(request)
     if not asked.errors:
         read_fields(asked)
-    async with parts.sessions.opened(session_id, asked.typed.get("branch", MAIN)) as session:
-        at = whole_number(asked.typed.get("at"), "at", session.branch.end if default is None else default)
-        session.check_place(asked.typed.get("branch", MAIN), at)
+    async with parts.sessions.opened(source, asked.typed.get("branch", MAIN)) as session:
+        at = place_in(session, asked.typed)
         cursor = await parts.sessions.seek(session, at)
 
         def render() -> Response:

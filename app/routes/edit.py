@@ -12,19 +12,22 @@ from starlette.responses import Response
 
 from app.contexts import EditorContext, Verdict, VerdictContext
 from app.rendering.editor import right, wrong
-from app.routes.answers import error_body, html, json_answer, parts_of, wants_frame, wants_json, whole_number
+from app.routes.answers import error_body, html, json_answer, parts_of, path_of, wants_frame, wants_json
 from app.routes.cookies import give_secret
 from app.routes.errors import status_of
 from app.routes.forms import MOST_BYTES
-from app.routes.pages import branch_of
+from app.routes.pages import branch_of, place_of
+from app.routes.places import asked_source
 from app.services.checking import Checked, Problem, check_text, problem_in
 from app.services.errors import ServiceError
-from app.services.scenario_text import layout, scenario_text
+from app.services.scenario_text import layout
+from app.services.scenarios import scenario_of
 from app.services.session import MAIN
 from app.services.sessions import Acted
+from app.services.sources import UNTITLED
 from app.services.trial import Trial
 from app.services.uploads import in_lines, read_upload
-from app.templating import HERE
+from app.templating import HERE, to_root
 from engine.errors import InputError
 from engine.scenario import loads
 
@@ -49,105 +52,88 @@ class _Sent:
 @router.get("/edit")
 async def new(request: Request) -> Response:
     """The editor with a small example."""
-    return await _show(request, "", None)
+    return await _show(request, None)
 
 
-@router.get("/s/{session_id}/edit")
-async def of_session(request: Request, session_id: str) -> Response:
-    """The editor with a branch of a session."""
-    return await _show(request, session_id, None)
+@router.get("/{source:open}/edit")
+async def of_branch(request: Request) -> Response:
+    """The editor with a branch of a session, a story, what a link holds."""
+    return await _show(request, None)
 
 
 @router.post("/edit")
-async def open_new(request: Request) -> Response:
-    """Open the text that was sent, or the file, as a new session."""
-    return await _open(request, "")
-
-
-@router.post("/s/{session_id}/edit")
-async def open_changed(request: Request, session_id: str) -> Response:
-    """Open the text that was sent, or the file, as a new session; this one stays as it is."""
-    return await _open(request, session_id)
+@router.post("/{source:open}/edit")
+async def open_it(request: Request) -> Response:
+    """Open the text that was sent, or the file, as a new session; what is looked at stays as it is."""
+    return await _open(request)
 
 
 @router.post("/check")
-async def check_new(request: Request) -> Response:
+@router.post("/{source:open}/check")
+async def check(request: Request) -> Response:
     """Say what is wrong with a text, or where it leads."""
-    return await _check(request, "")
-
-
-@router.post("/s/{session_id}/check")
-async def check_changed(request: Request, session_id: str) -> Response:
-    """Say what is wrong with a text, or where it leads."""
-    return await _check(request, session_id)
+    return await _check(request)
 
 
 @router.post("/tidy")
-async def tidy_new(request: Request) -> Response:
+@router.post("/{source:open}/tidy")
+async def tidy(request: Request) -> Response:
     """Lay a text out with one action a line."""
-    return await _tidy(request, "")
-
-
-@router.post("/s/{session_id}/tidy")
-async def tidy_changed(request: Request, session_id: str) -> Response:
-    """Lay a text out with one action a line."""
-    return await _tidy(request, session_id)
+    return await _tidy(request)
 
 
 # ---- what is asked for
 
 
-async def _show(
-    request: Request, session_id: str, sent: _Sent | None, verdict: Verdict | None = None, status: int = 200
-) -> Response:
-    """The page; without anything sent it holds the session's own text, or the example."""
+async def _show(request: Request, sent: _Sent | None, verdict: Verdict | None = None, status: int = 200) -> Response:
+    """The page; without anything sent it holds the text of what is looked at, or the example."""
     parts = parts_of(request)
-    if not session_id:
-        text, at = (sent.text, sent.at) if sent else (EXAMPLE, 0)
-        context = EditorContext("", False, "./", "", at, text, parts.settings.max_body, verdict)
+    most = parts.settings.max_body
+    if "source" not in request.path_params:
+        sent = sent or _Sent(EXAMPLE)
+        context = EditorContext(None, "./", "", sent.at, sent.text, most, verdict)
         return html(request, "editor.html", context, status)
-    async with parts.sessions.opened(session_id, branch_of(request)) as session:
-        branch = session.branch
+    source = asked_source(request)
+    async with parts.sessions.opened(source, branch_of(request)) as session:
         if sent is None:
-            at = min(whole_number(request.query_params.get("at"), "at", branch.end), branch.end)
-            title, config, actions = session.title, branch.config, branch.actions[:]
-            text = await parts.sessions.in_thread(lambda: scenario_text(title, config, actions))
-            sent = _Sent(text, at=at)
+            text = await parts.sessions.in_thread(lambda: layout(scenario_of(session).to_json()))
+            sent = _Sent(text, at=place_of(request, session))
         query = f"?branch={session.chosen}"
-        back = f"../{session_id}{query}&at={min(sent.at, branch.end)}"
-        most = parts.settings.max_body
-        context = EditorContext(session.title, True, back, query, sent.at, sent.text, most, verdict)
+        back = f"{source.from_below}{query}&at={min(sent.at, session.branch.end)}"
+        context = EditorContext(session.title, back, query, sent.at, sent.text, most, verdict)
     return html(request, "editor.html", context, status)
 
 
-async def _open(request: Request, session_id: str) -> Response:
+async def _open(request: Request) -> Response:
     sent, checked = await _read_and_check(request)
     if checked.scenario is not None:
         scenario = checked.scenario
         try:
-            acted = await parts_of(request).sessions.start(scenario.title, scenario.config, scenario.actions)
-            return _opened(request, acted, min(sent.at, acted.at), from_session=bool(session_id))
+            acted = await parts_of(request).sessions.start(
+                scenario.title or UNTITLED, scenario.config, scenario.actions
+            )
+            return _opened(request, acted, min(sent.at, acted.at))
         except (InputError, ServiceError) as error:
             checked = Checked(None, (problem_in(sent.text, error),))
     first = checked.problems[0].error
     if wants_json(request):
         return json_answer(error_body(first.code, first.message, first.where, first.expected), status_of(first))
-    return await _show(request, session_id, sent, wrong(sent.text, checked.problems, sent.note), status_of(first))
+    return await _show(request, sent, wrong(sent.text, checked.problems, sent.note), status_of(first))
 
 
-def _opened(request: Request, acted: Acted, at: int, *, from_session: bool) -> Response:
+def _opened(request: Request, acted: Acted, at: int) -> Response:
     session = acted.session
     if wants_json(request):
         answer = json_answer({"session": session.id, "branch": MAIN, "at": at, "end": acted.at}, 201)
     else:
-        page = f"../{session.id}" if from_session else f"s/{session.id}"
+        page = f"{to_root(path_of(request))}{session.source.page}"
         answer = RedirectResponse(f"{page}?branch={MAIN}&at={at}", 303)
     assert acted.secret is not None
     give_secret(request, answer, session.id, acted.secret)
     return answer
 
 
-async def _check(request: Request, session_id: str) -> Response:
+async def _check(request: Request) -> Response:
     sent, checked = await _read_and_check(request)
     problems, trial = checked.problems, None
     if checked.scenario is not None:
@@ -159,7 +145,7 @@ async def _check(request: Request, session_id: str) -> Response:
         return json_answer(_as_json(verdict, problems))
     if wants_frame(request):
         return html(request, "verdict.html", VerdictContext(verdict))
-    return await _show(request, session_id, sent, verdict)
+    return await _show(request, sent, verdict)
 
 
 async def _tried(request: Request, checked: Checked) -> Trial:
@@ -173,7 +159,7 @@ async def _tried(request: Request, checked: Checked) -> Trial:
     return trial
 
 
-async def _tidy(request: Request, session_id: str) -> Response:
+async def _tidy(request: Request) -> Response:
     sent = await _read(request)
     problems: tuple[Problem, ...] = ()
     if sent.error is None:
@@ -188,10 +174,10 @@ async def _tidy(request: Request, session_id: str) -> Response:
         verdict, status = wrong(sent.text, problems, sent.note), status_of(problems[0].error)
         if wants_frame(request):
             return html(request, "verdict.html", VerdictContext(verdict), status)
-        return await _show(request, session_id, sent, verdict, status)
+        return await _show(request, sent, verdict, status)
     if wants_frame(request) or wants_json(request):
         return PlainTextResponse(sent.text)
-    return await _show(request, session_id, sent)
+    return await _show(request, sent)
 
 
 def _tidied(text: str) -> str:

@@ -16,7 +16,9 @@ from app.rendering.transport import view
 from app.rendering.why_card import told_at, why_context
 from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_json
 from app.routes.pages import branch_of, call_of, place_of
+from app.routes.places import asked_source
 from app.services.errors import UnavailableError
+from app.services.sources import Source
 from engine.probe import Arguments
 
 router = APIRouter()
@@ -24,46 +26,28 @@ NUMBER: Final = re.compile(r"-?[0-9]{1,19}\Z")
 YES_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 
 
-@router.get("/call")
-async def builtin_call(request: Request) -> Response:
-    """Another call of a step of the built-in scenario."""
-    return await _call(request, "", default=0)
+@router.get("/{source:source}/call")
+async def call(request: Request) -> Response:
+    """Another call of a step."""
+    return await _call(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/call")
-async def session_call(request: Request, session_id: str) -> Response:
-    """Another call of a step of a session."""
-    return await _call(request, session_id, default=None)
+@router.get("/{source:source}/probe")
+async def probe(request: Request) -> Response:
+    """A probe."""
+    return await _probe(request, asked_source(request))
 
 
-@router.get("/probe")
-async def builtin_probe(request: Request) -> Response:
-    """A probe of the built-in scenario."""
-    return await _probe(request, "", default=0)
+@router.get("/{source:source}/why")
+async def why(request: Request) -> Response:
+    """A Why? card."""
+    return await _why(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/probe")
-async def session_probe(request: Request, session_id: str) -> Response:
-    """A probe of a session."""
-    return await _probe(request, session_id, default=None)
-
-
-@router.get("/why")
-async def builtin_why(request: Request) -> Response:
-    """A Why? card of the built-in scenario."""
-    return await _why(request, "", default=0)
-
-
-@router.get("/s/{session_id}/why")
-async def session_why(request: Request, session_id: str) -> Response:
-    """A Why? card of a session."""
-    return await _why(request, session_id, default=None)
-
-
-async def _call(request: Request, session_id: str, default: int | None) -> Response:
+async def _call(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:
@@ -77,10 +61,10 @@ async def _call(request: Request, session_id: str, default: int | None) -> Respo
 # ---- probe
 
 
-async def _probe(request: Request, session_id: str, default: int | None) -> Response:
+async def _probe(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:
@@ -115,11 +99,11 @@ def _asked(request: Request) -> Asked:
 # ---- why
 
 
-async def _why(request: Request, session_id: str, default: int | None) -> Response:
+async def _why(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
     about, name = request.query_params.get("about", ""), request.query_params.get("id", "")
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
         here = await sessions.in_thread(lambda: view(Moment.of(session, cursor)))
         told = told_at(Moment.of(session, cursor), about, name)

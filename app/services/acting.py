@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from app.services.cursor import Cursor
 from app.services.errors import BadValueError
 from app.services.limits import check_continued
 from app.services.session import Branch
@@ -62,15 +61,6 @@ def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -
     for index, action in enumerate(actions):
         limits.check_action(action, f"actions[{index}]", tokenize)
         check_action(action, config, f"actions[{index}]", tokenize)
-
-
-def check_turn(limits: Limits, action: Action, cursor: Cursor) -> None:
-    """Check what shows only when an action's turn comes: the length of a prompt that continues another request.
-
-    Raises:
-        LimitError: it is too long.
-    """
-    check_continued(action, cursor.simulation, limits, f"actions[{cursor.at}]")
 
 
 def check_alone(action: Action, simulation: Simulation, limits: Limits) -> None:

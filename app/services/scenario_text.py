@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-
-from engine.actions import Action
-from engine.config import EngineConfig
-from engine.scenario import VERSION
+from collections.abc import Callable, Mapping
 
 MOST_CHARACTERS = 110
 """Of a config on one line; a longer one has an option a line."""
-
-
-def scenario_text(title: str, config: EngineConfig, actions: Iterable[Action]) -> str:
-    """The text of a scenario; its JSON is what was written."""
-    written = [action.to_json() for action in actions]
-    return layout({"version": VERSION, "title": title, "config": config.to_json(), "actions": written})
 
 
 def layout(scenario: Mapping[str, object], *, ascii_only: bool = False) -> str:

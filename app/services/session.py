@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from app.services.columns import Columns
 from app.services.cursor import Cursor
 from app.services.errors import StaleMomentError
+from app.services.limits import check_continued
+from app.services.sources import SESSION, Origin, Source
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
+from engine.errors import InputError
+from engine.scenario import Limits
 
 MAIN: Final = "main"
 """The branch that every session has at first."""
@@ -32,9 +36,6 @@ MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
 """Branches of one session that are kept in memory; the others cost a replay."""
 
-Check: TypeAlias = Callable[[Action, Cursor], None]
-"""Refuses an action just before it runs."""
-
 
 class Branch:
     """A config and its actions, with the engine at the end (`head`) and at moments that were looked at.
@@ -43,8 +44,22 @@ class Branch:
     second one goes and what lies between two of them doubles. They are never moved, only forked. Views move forward.
     """
 
-    def __init__(self, config: EngineConfig, actions: Sequence[Action] = (), *, has_connector: bool = False) -> None:
-        """A branch that is replayed by `advance`; `has_connector`: also where no action asks for one."""
+    def __init__(
+        self,
+        config: EngineConfig,
+        actions: Sequence[Action] = (),
+        *,
+        has_connector: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        """A branch that is replayed by `advance`.
+
+        Args:
+            config: what the engine runs on.
+            actions: what is replayed.
+            has_connector: also where no action asks for one.
+            limits: of actions that nobody has run yet; the branch ends before the first one that is impossible.
+        """
         self.config = config
         self.actions = list(actions)
         self.has_connector = has_connector or carries_external(actions)
@@ -58,6 +73,9 @@ class Branch:
         self._views: list[Cursor] = []
         self._since = 0.0
         self._cost = 0.0
+        self.limits = limits
+        self.problem: InputError | None = None
+        """What was wrong with the action at which a branch under `limits` had to end."""
 
     @property
     def end(self) -> int:
@@ -88,6 +106,7 @@ class Branch:
         twin._checkpoints = {moment: kept for moment, kept in self._checkpoints.items() if moment <= at}
         twin._interval, twin._views, twin._since, twin._cost = self._interval, [], 0.0, self._cost
         twin.most_checkpoints = self.most_checkpoints
+        twin.limits, twin.problem = self.limits, None
         return twin
 
     def extend(self, actions: Sequence[Action]) -> None:
@@ -122,21 +141,29 @@ class Branch:
         self._views = [view, *(other for other in self._views if other is not view)][:MOST_VIEWS]
         return view
 
-    def advance(self, cursor: Cursor, at: int, seconds: float = SLICE_SECONDS, check: Check | None = None) -> float:
-        """Replay up to the moment `at`, or for so many seconds of CPU at the most; returns how many it took.
-
-        `check` refuses an action when its turn comes, where nobody has checked them before.
-        """
+    def advance(self, cursor: Cursor, at: int, seconds: float = SLICE_SECONDS) -> float:
+        """Replay up to the moment `at`, or for so many seconds of CPU at the most; returns how many it took."""
         start = time.thread_time()
-        while cursor.at < at and time.thread_time() - start < seconds:
+        while cursor.at < min(at, self.end) and time.thread_time() - start < seconds:
             action = self.actions[cursor.at]
-            if check is not None:
-                check(action, cursor)
-            if cursor is self.head:
+            if cursor is not self.head:
+                cursor.apply(action)
+            elif self.limits is None:
                 self._apply_to_head(action)
             else:
-                cursor.apply(action)
+                self._try_at_head(action, self.limits)
         return time.thread_time() - start
+
+    def _try_at_head(self, action: Action, limits: Limits) -> None:
+        """Execute an action that nobody has run yet, or end the branch before it."""
+        at = self.head.at
+        try:
+            check_continued(action, self.head.simulation, limits, f"actions[{at}]")
+            self._apply_to_head(action)
+        except InputError as error:
+            self.problem = error
+            del self.actions[at:]
+            self.num_added = sum(isinstance(action, AddRequest) for action in self.actions)
 
     def _start(self) -> Cursor:
         return Cursor(self.config, has_connector=self.has_connector)
@@ -196,7 +223,7 @@ class Session:
     """
 
     id: str
-    """ "" for the built-in scenario and for a session that is not stored yet."""
+    """ "" for what is not stored, or not yet."""
     title: str
     secret_sha256: bytes
     branch: Branch
@@ -206,6 +233,8 @@ class Session:
     nodes_used: dict[str, None] = field(default_factory=dict)
     """Branches that were chosen, the latest last."""
     chosen: str = MAIN
+    origin: Origin | None = None
+    """What it shows while it is not stored: a story, a link. None for a session."""
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -220,6 +249,13 @@ class Session:
     def living(self) -> list[Node]:
         """The branches that are not deleted."""
         return [node for node in self.nodes.values() if not node.deleted]
+
+    @property
+    def source(self) -> Source:
+        """Where its page is."""
+        if self.id or self.origin is None:
+            return Source(SESSION, self.id)
+        return self.origin.source
 
     @property
     def weight(self) -> int:
@@ -255,8 +291,8 @@ class Session:
             raise StaleMomentError(message, "branch", "one of the branches of this session")
         return node
 
-    def check_place(self, branch: str, at: int) -> None:
-        """Refuse a branch that isn't the chosen one, and a moment that isn't there.
+    def check_place(self, branch: str, at: int, where: str = "at") -> None:
+        """Refuse a branch that isn't the chosen one, and a moment that isn't there; `where` names the latter.
 
         Raises:
             StaleMomentError: it isn't.
@@ -267,6 +303,6 @@ class Session:
         if at > self.branch.end:
             raise StaleMomentError(
                 f"There is no moment {at}: this branch has {self.branch.end} actions.",
-                "at",
+                where,
                 f"at most {self.branch.end}",
             )

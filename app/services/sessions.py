@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -15,9 +16,26 @@ from typing import Final, TypeVar
 
 from app.services import acting
 from app.services.cursor import Cursor
-from app.services.errors import BadValueError, NotOwnerError, ServiceError, UnavailableError, UnknownSessionError
+from app.services.errors import (
+    BadValueError,
+    NotOwnerError,
+    ServiceError,
+    TooLongError,
+    UnavailableError,
+    UnknownSessionError,
+)
 from app.services.running import RunEnd
-from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Check, Node, Session, carries_external
+from app.services.session import (
+    MAIN,
+    MOST_BRANCHES,
+    MOST_LOADED,
+    SLICE_SECONDS,
+    Branch,
+    Node,
+    Session,
+    carries_external,
+)
+from app.services.sources import SESSION, Source, origin_of
 from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
@@ -25,7 +43,7 @@ from engine.actions import Action
 from engine.config import EngineConfig
 from engine.errors import InputError
 from engine.record import current_state
-from engine.scenario import Scenario, loads, parse_action
+from engine.scenario import loads, parse_action
 
 T = TypeVar("T")
 WORKERS: Final = 4
@@ -58,12 +76,9 @@ class Acted:
 class Sessions:
     """Everything that touches a session's branch runs in a few threads, in slices, and under the session's lock."""
 
-    def __init__(self, settings: Settings, store: Store, builtin: Scenario) -> None:
+    def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
         self.store = store
-        branch = Branch(builtin.config, builtin.actions)
-        branch.advance(branch.head, branch.end, settings.replay_seconds)
-        self.builtin = Session("", builtin.title, b"", branch)
         self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
         self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="replay")
 
@@ -83,43 +98,51 @@ class Sessions:
     # ---- opening
 
     @asynccontextmanager
-    async def opened(self, session_id: str, branch: str = MAIN) -> AsyncIterator[Session]:
-        """A session with its lock held and a branch chosen; "" is the built-in one.
+    async def opened(self, place: Source | str, branch: str | None = MAIN) -> AsyncIterator[Session]:
+        """A session by its id, or what another source holds, locked, with a branch chosen (None: the last one).
 
         Raises:
-            UnknownSessionError: there is none of this id.
-            StaleMomentError: it has no such branch.
+            ServiceError: there is none of this name, or it has no such branch.
+            InputError: a permalink that can't be read.
         """
-        if not session_id:
-            async with self.builtin.lock:
-                self.builtin.choose(branch)
-                yield self.builtin
-            return
-        slot = self._loaded.setdefault(session_id, _Loaded(Session(session_id, "", b"", _nothing())))
-        self._loaded.move_to_end(session_id)
+        source = Source(SESSION, place) if isinstance(place, str) else place
+        key = source.key
+        session_id = source.name if source.is_stored else ""
+        slot = self._loaded.setdefault(key, _Loaded(Session(session_id, "", b"", _nothing())))
+        self._loaded.move_to_end(key)
         slot.users += 1
         try:
             assert slot.session is not None
             async with slot.session.lock:
                 if not slot.weight:
-                    await self._load(slot.session, branch)
+                    await (self._load(slot.session) if session_id else self._read_origin(slot.session, source))
                 slot.weight = slot.weight or 1
-                await self.choose(slot.session, branch)
+                if branch is not None:
+                    await self.choose(slot.session, branch)
                 yield slot.session
                 if slot.weight:
                     slot.weight = slot.session.weight
         finally:
             slot.users -= 1
             if not slot.weight and not slot.users:
-                self._loaded.pop(session_id, None)
+                self._loaded.pop(key, None)
             self._unload()
 
-    async def _load(self, session: Session, branch: str) -> None:
-        stored = await self.in_thread(lambda: self.store.load(session.id, branch))
+    async def _load(self, session: Session) -> None:
+        stored = await self.in_thread(lambda: self.store.load(session.id, MAIN))
         if stored is None:
             raise UnknownSessionError("There is no session of this name.", "session")
         session.nodes, session.nodes_used = nodes_of(stored), {}
         session.title, session.secret_sha256 = stored.title, stored.secret_sha256
+
+    async def _read_origin(self, session: Session, source: Source) -> None:
+        """What a source that nothing stores holds; it is replayed by whoever looks."""
+        limits = self.settings.limits
+        origin = await self.in_thread(lambda: origin_of(source, limits, self.store.link))
+        scenario = origin.scenario
+        branch = await self.in_thread(lambda: Branch(scenario.config, scenario.actions, limits=limits))
+        session.origin, session.title = origin, origin.title
+        session.nodes, session.nodes_used = {MAIN: Node(MAIN, MAIN, branch.config, branch=branch)}, {}
 
     async def choose(self, session: Session, branch: str) -> None:
         """Go over to a branch; where it isn't in memory its actions are read, and a parent's replay is gone on with.
@@ -179,6 +202,7 @@ class Sessions:
         branch, spent = session.branch, 0.0
         while branch.head.at < branch.end and spent < self.settings.replay_seconds:
             spent += await self.in_thread(partial(branch.advance, branch.head, branch.end))
+        at = min(at, branch.end)  # a link may end earlier than it said
         cursor = branch.at_hand(at)
         if cursor is None:
             cursor = await self.in_thread(lambda: branch.cursor_for(at))
@@ -189,21 +213,26 @@ class Sessions:
     # ---- acting
 
     @asynccontextmanager
-    async def acting_on(self, session_id: str, secret: str | None, branch: str = MAIN) -> AsyncIterator[Session]:
-        """A session to act on, with a branch chosen; from the built-in one a copy, stored by its first appended action.
+    async def acting_on(
+        self, place: Source | str, secret: str | None, branch: str | None = MAIN
+    ) -> AsyncIterator[Session]:
+        """A session to act on, with a branch chosen; of what is no session a copy, stored by its first appended action.
 
         Raises:
             UnknownSessionError: there is none of this id.
             NotOwnerError: the secret is missing or wrong.
         """
-        async with self.opened(session_id, branch) as session:
-            if session_id:
+        async with self.opened(place, branch) as session:
+            if session.id:
                 if not owns(session, secret):
                     raise NotOwnerError("Only the owner can act; you can look.")
                 yield session
                 return
+            await self.seek(session, session.branch.end)
             copy = await self.in_thread(session.branch.fork)
-        yield Session("", self.builtin.title, b"", copy)
+            copy.extend(session.branch.actions[copy.end :])
+            own = Session("", session.title, b"", copy, origin=session.origin)
+        yield own
 
     async def act(self, session: Session, branch: str, at: int, action: Action, *, instead: bool = False) -> Acted:
         """Move on, append or branch, as the rules say.
@@ -217,10 +246,10 @@ class Sessions:
             return Acted(session, at + 1)
         left = branch if at < session.branch.end else None
         if left:
-            if other := await self._same_from(session, at, action):
+            if other := await self.same_from(session, at, action):
                 await self.choose(session, other)
                 return Acted(session, at + 1, left=left)
-            await self._leave(session, at)
+            await self.leave(session, at)
         try:
             await self.at_end(session)
             connector = await self._append(session, action)
@@ -236,56 +265,90 @@ class Sessions:
         grown, connector = session.branch, ""
         await self.in_thread(partial(acting.check, grown, action, self.settings.limits))
         if acting.needs_connector(grown, action):
-            grown, connector = await self._with_connector(grown)
+            grown, connector = await self.with_connector(grown)
         await self.in_thread(partial(grown.append, action))
         session.replace(grown)
         return connector
 
-    async def _with_connector(self, branch: Branch) -> tuple[Branch, str]:
+    async def with_connector(self, branch: Branch) -> tuple[Branch, str]:
         """The same actions with a connector from the start, as any later load finds them; and what that changed."""
-        twin = Branch(branch.config, branch.actions, has_connector=True)
-        try:
-            await self._replay(twin)
-        except InputError as error:
-            message = f"With a connector what was done before can't be replayed: {error}."
-            raise BadValueError(message, "external.tokens") from None
+        twin = await self.connected(branch.config, branch.actions)
         states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
         return twin, "same" if states[0] == states[1] else "changed"
 
-    async def _replay(self, branch: Branch, check: Check | None = None) -> None:
+    async def connected(self, config: EngineConfig, actions: Sequence[Action]) -> Branch:
+        """These actions, replayed with a connector though none of them asks for it.
+
+        Raises:
+            BadValueError: one of them is impossible then.
+            TooLongError: it takes longer than one request may.
+        """
+        branch = Branch(config, actions, has_connector=True)
+        try:
+            await self._replay(branch)
+        except InputError as error:
+            message = f"With a connector what was done before can't be replayed: {error}."
+            raise BadValueError(message, "external.tokens") from None
+        return branch
+
+    async def _replay(self, branch: Branch) -> None:
         spent = 0.0
         while branch.head.at < branch.end:
             if spent > self.settings.replay_seconds:
-                raise UnavailableError("Replaying these actions takes longer than one request may.", "actions")
-            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end, check=check))
+                message = "Replaying these actions takes longer than one request may."
+                raise TooLongError(message, "actions", "fewer or smaller actions")
+            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
 
     async def start(self, title: str, config: EngineConfig, actions: Sequence[Action] = ()) -> Acted:
         """A new session with these actions; whoever asks owns it.
 
         Raises:
             InputError: one of the actions can't run on this config; nothing is stored.
-            UnavailableError: it takes too long, or it can't be stored.
+            TooLongError: it takes longer than one request may.
+            UnavailableError: it can't be stored.
         """
         limits = self.settings.limits
         limits.check_config(config)
         await self.in_thread(lambda: acting.check_all(config, actions, limits))
-        branch = await self.in_thread(lambda: Branch(config, actions))
-        await self._replay(branch, partial(acting.check_turn, limits))
+        branch = await self.in_thread(lambda: Branch(config, has_connector=carries_external(actions)))
+        await self.append_all(branch, actions)
         session = Session("", title, b"", branch)
         return Acted(session, branch.end, await self.keep(session, 0))
 
-    async def _same_from(self, session: Session, at: int, action: Action) -> str | None:
+    async def append_all(self, branch: Branch, actions: Sequence[Action]) -> None:
+        """Execute actions behind the end of a branch, in slices, each checked once more when its turn comes.
+
+        Raises:
+            InputError: one of them is impossible; those before it were appended.
+            TooLongError: it takes longer than one request may.
+        """
+        left, spent = deque(actions), 0.0
+
+        def some() -> float:
+            start = time.thread_time()
+            while left and time.thread_time() - start < SLICE_SECONDS:
+                acting.check_alone(left[0], branch.head.simulation, self.settings.limits)
+                branch.append(left.popleft())
+            return time.thread_time() - start
+
+        while left:
+            if spent > self.settings.replay_seconds:
+                raise TooLongError(
+                    "These actions take longer than one request may.", "actions", "fewer or smaller ones"
+                )
+            spent += await self.in_thread(some)
+
+    async def same_from(self, session: Session, at: int, action: Action) -> str | None:
         """A branch that left the chosen one at `at` with this very action: a second click meant that one."""
         if not session.id:
             return None
         others = await self.in_thread(lambda: self.store.first_actions(session.id, session.chosen, at))
         return next((name for name, text in others if parse_action(loads(text)) == action), None)
 
-    async def _leave(self, session: Session, at: int) -> None:
+    async def leave(self, session: Session, at: int) -> None:
         """Make a branch that leaves the chosen one at `at`, and choose it; it is stored with its first action."""
         cursor = await self.seek(session, at)
-        if cursor.at < at:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        check_arrived(cursor, at)
         parent = session.node
         branch = await self.in_thread(lambda: session.branch.fork_at(cursor))
         self.add_node(session, Node("", "", parent.config, parent.id, at, branch=branch))
@@ -312,9 +375,7 @@ class Sessions:
         Raises:
             UnavailableError: it takes longer than one request may.
         """
-        cursor = await self.seek(session, session.branch.end)
-        if cursor.at < session.branch.end:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        check_arrived(await self.seek(session, session.branch.end), session.branch.end)
 
     async def keep(self, session: Session, first: int) -> str | None:
         """Store what was appended to the chosen branch from `first` on, or all of a new branch.
@@ -338,7 +399,7 @@ class Sessions:
                 texts = texts_of(branch.actions[first:])
                 await self.in_thread(lambda: self.store.append(session.id, node.id, first, texts))
         except (StoreError, StaleError) as error:
-            self._forget(session)
+            self.forget(session)
             raise UnavailableError(
                 "The action could not be stored; nothing has changed.", "", "to try again"
             ) from error
@@ -352,16 +413,38 @@ class Sessions:
         actions = texts_of(main.branch.actions)
         stored = StoredSession(session_id, sha256, session.title, json.dumps(main.config.to_json()), tuple(actions))
         await self.in_thread(lambda: self.store.create(stored, MAIN))
-        session.id, session.secret_sha256 = session_id, sha256
+        session.id, session.secret_sha256, session.origin = session_id, sha256, None
         self._loaded[session_id] = _Loaded(session, 0, session.weight)
         self._unload()
         return secret
 
-    def _forget(self, session: Session) -> None:
+    async def delete(self, session: Session) -> None:
+        """Delete a stored session for good. The lock is held.
+
+        Raises:
+            UnavailableError: it can't be deleted now; nothing has changed.
+        """
+        try:
+            await self.in_thread(lambda: self.store.remove(session.id))
+        except StoreError as error:
+            raise UnavailableError("The session could not be deleted.", "", "to try again") from error
+        self.forget(session)
+
+    def forget(self, session: Session) -> None:
         """What is in memory is ahead of what is stored: load it again next time."""
         session.branch, session.nodes, session.nodes_used = _nothing(), {}, {}
         if slot := self._loaded.get(session.id):
             slot.weight = 0
+
+
+def check_arrived(cursor: Cursor, at: int) -> None:
+    """Refuse to go on from a moment that a replay was too slow to reach; the next request finds it further on.
+
+    Raises:
+        UnavailableError: it is still before `at`.
+    """
+    if cursor.at < at:
+        raise UnavailableError("This session is still being replayed.", "", "to try again")
 
 
 def _nothing() -> Branch:

@@ -11,25 +11,29 @@ import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
 import { watchComposer } from "./composer.js";
 import { refusal, watchDrops } from "./editor/files.js";
+import { watchShare } from "./share.js";
 import { watchTime } from "./time.js";
+import { Tour } from "./tour.js";
 
 const model = new Model();
 const figures = new Figures(model);
 const card = new Card();
 const selection = new Selection(model, figures, card);
 const panels = new Panels(figures);
+const tour = new Tour(model, selection);
 
 async function show(names) {
   const unveiled = selection.refresh();
   panels.refresh();
   await figures.draw(new Set([...names, ...unveiled]));
+  tour.refresh();
   document.documentElement.dataset.shown = model.at; // for tests and benchmarks: this moment is painted
 }
 
 function watchPage() {
-  document.getElementById("theme").addEventListener("click", toggleTheme);
+  document.getElementById("theme")?.addEventListener("click", toggleTheme);
   const keys = document.getElementById("keys");
-  document.getElementById("help").addEventListener("click", () => keys.showModal());
+  document.getElementById("help")?.addEventListener("click", () => keys.showModal());
   document.addEventListener("click", (event) => {
     if (event.target.closest(".card .close")) selection.close();
   });
@@ -38,6 +42,7 @@ function watchPage() {
 /** A file that is dropped on the page is opened: a scenario as a session, anything else in the editor that says so. */
 function watchFiles() {
   const form = document.getElementById("drop");
+  if (!form) return; // in a frame on somebody's page
   const open = (file, files) => {
     const problem = refusal(file, Number(form.dataset.most));
     if (problem) {
@@ -58,6 +63,7 @@ watchTime(model);
 watchBranches();
 watchComposer();
 watchFiles();
+watchShare();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
-window.poolscope = { model, figures, selection };
+window.poolscope = { model, figures, selection, tour };

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.main import BUILTIN
 from engine.scenario import read_scenario
+
+BUILTIN = Path(__file__).parent.parent / "fixtures" / "one-call.json"
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 ROOT = Path(__file__).parent.parent.parent
@@ -103,6 +104,8 @@ def test_expand_gives_spans_and_the_same_records(capsys: pytest.CaptureFixture[s
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "schema")
     assert json.loads(out)["title"] == "Poolscope scenario"
+    _, out, _ = run(capsys, "schema", "--record")
+    assert json.loads(out)["title"] == "Poolscope record"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from app.settings import Settings
 from app.tokenizer import tokenize
-from tests.app.reading import HTMX, area_of, end_of, new_session, tags_of, text_of
+from tests.app.reading import HTMX, LESSON, area_of, end_of, new_session, tags_of, text_of
 from tests.app.scenarios import STEP, add, stored
 
 BASE = {"at": "15", "id": "A", "max_tokens": "2"}
@@ -107,7 +107,7 @@ def test_what_is_wrong_stands_beside_its_field(
     client: TestClient, fields: dict[str, str], wrong: list[str], words: str
 ) -> None:
     for headers in ({}, HTMX):
-        answer = client.post("/add", data={**BASE, **fields}, headers=headers)
+        answer = client.post(f"{LESSON}/add", data={**BASE, **fields}, headers=headers)
         assert answer.status_code in (413, 422, 400)
         assert wrong_fields(answer) == wrong
         assert words in text_of(answer)
@@ -116,7 +116,7 @@ def test_what_is_wrong_stands_beside_its_field(
 
 def test_lines_that_were_typed_come_back_as_they_were(client: TestClient) -> None:
     typed = "\n\n first </textarea><img src=x>\r\nlast"
-    answer = client.post("/add", data={**BASE, "text": typed, "tokens": "3"})
+    answer = client.post(f"{LESSON}/add", data={**BASE, "text": typed, "tokens": "3"})
     assert area_of(answer) == typed.replace("\r\n", "\n")
     assert "<img src=x>" not in answer.text
 
@@ -144,9 +144,9 @@ def test_a_draft_says_which_one_counts_and_what_it_comes_to(
     client: TestClient, fields: dict[str, str], words: str
 ) -> None:
     typed = {**BASE, **fields}
-    assert words in text_of(client.post("/draft", data=typed, headers=HTMX))
-    assert words in text_of(client.get("/draft", params=typed, headers=HTMX))
-    page = client.post("/draft", data=typed)
+    assert words in text_of(client.post(f"{LESSON}/draft", data=typed, headers=HTMX))
+    assert words in text_of(client.get(f"{LESSON}/draft", params=typed, headers=HTMX))
+    page = client.post(f"{LESSON}/draft", data=typed)
     assert page.status_code == 200
     assert words in text_of(page)
     assert ("input", "A") in [(tag, found.get("value")) for tag, found in tags_of(page) if found.get("name") == "id"]
@@ -163,6 +163,6 @@ def test_a_draft_stores_nothing_and_anybody_may_ask(client: TestClient, settings
 
 
 def test_a_refused_request_still_shows_its_draft(client: TestClient) -> None:
-    answer = client.post("/add", data={**BASE, "at": "99", "tokens": "300"})
+    answer = client.post(f"{LESSON}/add", data={**BASE, "at": "99", "tokens": "300"})
     assert answer.status_code == 409
     assert "300 tokens, 19 blocks" in text_of(answer)

@@ -12,10 +12,12 @@ from starlette.testclient import TestClient
 
 from app.routes.edit import EXAMPLE
 from app.services.checking import MOST_PROBLEMS
+from app.services.links import encode
 from app.settings import Settings
 from app.store import Store
+from engine.scenario import parse_scenario
 from tests.app.conftest import browser
-from tests.app.reading import HTMX, area_of, end_of, figures_of, new_session, tags_of, text_of
+from tests.app.reading import HTMX, area_of, end_of, figures_of, landed, new_session, tags_of, text_of
 from tests.app.scenarios import PREEMPTION, stored
 
 JSON = {"Accept": "application/json"}
@@ -197,7 +199,7 @@ def test_checking_stores_nothing(client: TestClient, settings: Settings) -> None
 
 def opened(answer: Response) -> str:
     assert answer.status_code == 303, text_of(answer)
-    return "/" + answer.headers["location"].removeprefix("../s/").removeprefix("s/").join(["s/", ""])
+    return landed(answer)
 
 
 def test_opening_makes_a_session_at_its_start(client: TestClient) -> None:
@@ -231,8 +233,7 @@ def test_a_session_comes_back_as_it_was_written(client: TestClient, settings: Se
     assert '<a href="scenario.json?branch=main" download>' in shown.text
     fields = {"text": (None, text.replace('"id": "b"', '"id": "second"')), "at": (None, "3")}
     answer = client.post(f"{page}/edit?branch=main", files=fields)
-    assert answer.headers["location"].startswith("../")
-    new = f"/s/{answer.headers['location'][3:]}"
+    new = landed(answer)
     assert new.endswith("?branch=main&at=3")
     assert figures_of(client.get(new))["requests"] == ["a", "second"]
     assert figures_of(client.get(page))["requests"] == ["a", "b"]
@@ -246,6 +247,23 @@ def test_the_chosen_branch_is_shown(client: TestClient) -> None:
     assert [action.get("id") for action in branch["actions"]] == ["warm", "late"]
     assert client.get(f"{page}/edit?branch=b9").status_code == 409
     assert client.get("/s/nowhere/edit").status_code == 404
+
+
+def test_stories_and_links_are_edited_as_they_are_written(client: TestClient) -> None:
+    story = client.get("/story/next-turn/edit?at=2")
+    written = json.loads(area_of(story))
+    code = encode(parse_scenario(written), 3)
+    assert area_of(client.get(f"/p/{code}/edit")) == area_of(story)
+    back = [str(tag["href"]) for name, tag in tags_of(client.get(f"/p/{code}/edit")) if name == "a"]
+    assert "./?branch=main&at=3" in back
+    assert json.loads(area_of(client.get("/new/edit")))["actions"] == []
+    for path, at in (("/story/next-turn", 2), (f"/p/{code}", 3)):
+        answer = client.post(f"{path}/edit", files={"text": (None, area_of(story)), "at": (None, str(at))})
+        new = opened(answer)
+        assert new.startswith("/s/")
+        assert new.endswith(f"?branch=main&at={at}")
+        assert json.loads(area_of(client.get(f"{new.partition('?')[0]}/edit"))) == written
+    assert client.get("/embed/story/next-turn/edit").status_code == 404
 
 
 def test_what_was_typed_is_kept_and_opened_at_its_mistake(client: TestClient) -> None:

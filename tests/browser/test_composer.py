@@ -15,7 +15,7 @@ COLD = 20_000
 
 
 def open_more(view: Watched) -> Page:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click("#composer summary")
     return view.page
 
@@ -109,7 +109,7 @@ def test_hostile_text_is_text(view: Watched) -> None:
 def test_it_checks_and_adds_without_javascript(browser: Browser, site: str) -> None:
     context = browser.new_context(base_url=site, java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"/?at={END}")
+    page.goto(f"/story/one-call?at={END}")
     page.click("#composer summary")
     page.fill("#add-text", "Hello\nworld")
     page.click('button:has-text("Check")')

@@ -186,7 +186,7 @@ def test_a_file_is_dropped_anywhere_on_the_editor(view: Watched) -> None:
 
 
 def test_a_file_dropped_on_the_workspace_is_opened(view: Watched) -> None:
-    view.open("/?at=3", 3)
+    view.open("/story/one-call?at=3", 3)
     drop(view.page, "#figure-pool", "f.json", EXAMPLE.encode())
     expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=0"))
     view.wait(0)
@@ -201,8 +201,8 @@ def test_a_file_dropped_on_the_workspace_is_opened(view: Watched) -> None:
 
 def test_a_session_is_edited_from_its_page(view: Watched) -> None:
     page = view.page
-    view.open("/?at=15", 15)
-    expect(page.locator(".top .to-open")).to_have_attribute("href", "edit")
+    view.open("/story/one-call?at=15", 15)
+    expect(page.locator(".top .to-open")).to_have_attribute("href", "../edit")
     view.click("#go-step", 16)
     page.click("#to-config a >> text=Edit")
     expect(page.locator("#verdict .fine")).to_contain_text("16 actions, 101 blocks")
@@ -245,7 +245,8 @@ def test_it_works_without_javascript(browser: Browser, site: str, tmp_path: Path
     expect(page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=0"))
     page.click("#to-config a >> text=Edit")
     expect(page.locator("#text")).to_have_value(EXAMPLE.replace("turn 2", "next"))
-    page.set_input_files("#file", files=[{"name": "big.json", "mimeType": "text/plain", "buffer": b"x" * 10_000_000}])
+    file.write_bytes(b"x" * 10_000_000)
+    page.set_input_files("#file", file)
     page.click("#open")
     expect(page.locator("h1")).to_have_text("That is too large")
     context.close()
