@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, api, branches, compare, config, gallery, pages, panels, share
+from app.routes import acts, api, branches, compare, config, draft, edit, gallery, pages, panels, share
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
@@ -44,7 +44,7 @@ def create_app(settings: Settings) -> ASGIApp:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), Replays(sessions), templates)
     add_handlers(app)
-    for part in (gallery, pages, panels, config, acts, branches, compare, share, api):
+    for part in (gallery, pages, panels, draft, config, edit, acts, branches, compare, share, api):
         app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []

@@ -101,14 +101,18 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        length = Headers(scope=scope).get("content-length", "0")
-        if not (length.isascii() and length.isdecimal()) or int(length[:20]) > self.limit:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        too_large = not (length.isascii() and length.isdecimal()) or int(length[:20]) > self.limit
+        if too_large and "text/html" not in headers.get("accept", ""):
             await refuse(send, 413, "body_too_large", self._message(), self._expected())
             return
         received = 0
 
         async def receive_limited() -> Message:
             nonlocal received
+            if too_large:  # people get a page, which the app makes as soon as it asks for the body
+                raise HTTPException(413, self._message())
             message = await receive()
             received += len(message.get("body", b""))
             if received > self.limit:
@@ -119,7 +123,7 @@ class BodyLimit:
             await self.app(scope, receive_limited, send)
 
     def _message(self) -> str:
-        return "This request is larger than Poolscope takes."
+        return "What was sent is larger than Poolscope takes."
 
     def _expected(self) -> str:
         return f"at most {self.limit} bytes"

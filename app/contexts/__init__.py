@@ -24,6 +24,7 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import AspectRow, CompareContext, ComparedRequest, Marked, Setting, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.editor import EditorContext, ProblemRow, Verdict, VerdictContext
 from app.contexts.gallery import (
     CallPart,
     CallPicture,
@@ -103,6 +104,7 @@ __all__ = [
     "ConfigSection",
     "DocsContext",
     "DraftContext",
+    "EditorContext",
     "ErrorContext",
     "Field",
     "FinishedRow",
@@ -126,6 +128,7 @@ __all__ = [
     "PageContext",
     "Piece",
     "ProbeContext",
+    "ProblemRow",
     "RequestRow",
     "Requests",
     "RunContext",
@@ -145,6 +148,8 @@ __all__ = [
     "UnitPart",
     "UntilStop",
     "Variant",
+    "Verdict",
+    "VerdictContext",
     "View",
     "WallContext",
     "WhyContext",

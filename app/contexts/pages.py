@@ -34,7 +34,7 @@ class Field:
     value: str
     hint: str
     kind: str = "text"
-    """text, number, checkbox (value "on" or "") or choice (value "", "yes" or "no")."""
+    """text, number, area (lines of text), checkbox (value "on" or "") or choice (value "", "yes" or "no")."""
     error: str = ""
     more: bool = False
     """Belongs under "more options"."""
@@ -46,11 +46,18 @@ class Composer:
 
     fields: tuple[Field, ...]
     error: str = ""
+    draft: str = ""
+    """What the request would be now, where that was asked for."""
 
     @property
     def failed(self) -> bool:
         """Whether it shows an error."""
         return bool(self.error) or any(field.error for field in self.fields)
+
+    @property
+    def opened(self) -> bool:
+        """Whether what is under "more options" shows: something is wrong there, or lines were typed."""
+        return any(field.error or (field.kind == "area" and field.value) for field in self.fields if field.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +176,8 @@ class PageContext:
     select: str
     """What a link selects where the address says nothing: "block:3", "request:A" or ""."""
     tour: Tour | None
+    most_bytes: int
+    """The largest file that may be dropped on the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,12 +72,8 @@ class DraftContext:
     """draft.html: what the request in the composer would be if it were added now."""
 
     view: View
-    tokens: int
-    blocks: int
-    hit_tokens: int
-    hit_blocks: int
     words: str
-    """The same in a sentence; "" where something is wrong."""
+    """Which way to give the prompt counts, tokens, blocks, and the hit; "" where something is wrong."""
     problem: str
     """What is wrong so far; "" if nothing is."""
     whole_page: bool

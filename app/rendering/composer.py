@@ -20,10 +20,14 @@ FIELDS: Final = (
     ("max_tokens", "max_tokens", "16", "number", "tokens it may say", False),
     ("shared", "shared prefix", "", "text", "a name; requests that give the same one share it", False),
     ("shared_tokens", "its tokens", "", "number", "length of the shared prefix", False),
+    ("text", "text", "", "area", "the prompt as text, in the place of the tokens", True),
+    ("json", "JSON", "", "area", 'the whole prompt: [{"shared": "system", "tokens": 64}, {"text": "Hi"}]', True),
     ("priority", "priority", "0", "number", "smaller is served first, under the priority policy", True),
     ("cache_salt", "cache_salt", "", "text", "only equal salts share blocks", True),
     ("lora", "LoRA", "", "text", "an adapter's name; only equal ones share blocks", True),
     ("accept", "accepted drafts", "0", "text", "in each step in turn, with commas: 0, 2, 1", True),
+    ("output", "output", "", "text", "what it will say, as spans of token ids: [[1000, 16]]", True),
+    ("stop_token_ids", "stop tokens", "", "text", "ids that end it, with commas", True),
     (
         "skip_reading_prefix_cache",
         "skip reading the prefix cache",
@@ -43,9 +47,15 @@ EXTERNAL: Final = (
 
 
 def composer(
-    moment: Moment, typed: Mapping[str, str] | None = None, errors: Mapping[str, str] | None = None
+    moment: Moment,
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    draft: str = "",
 ) -> Composer:
-    """The form that adds a request: the usual values, or what was typed with its errors ("" belongs to no field)."""
+    """The form that adds a request: the usual values, or what was typed with its errors ("" belongs to no field).
+
+    `draft`: what the request would be now, in words.
+    """
     errors = errors or {}
     fields = []
     shared = _shared_before(moment)
@@ -57,7 +67,7 @@ def composer(
         fields.append(Field(name, label, value, hint, kind, errors.get(name, ""), more))
     known = {field.name for field in fields}
     loose = " ".join(text for name, text in errors.items() if name not in known)
-    return Composer(tuple(fields), loose)
+    return Composer(tuple(fields), loose, draft)
 
 
 def _shared_before(moment: Moment) -> dict[str, str]:

@@ -13,9 +13,11 @@ from app.rendering.moment import Moment
 from app.rendering.notices import acted_notice
 from app.rendering.transport import view
 from app.routes.answers import error_body, html, json_answer, parts_of, path_of, wants_frame, wants_json
+from app.routes.asked import Asked
 from app.routes.cookies import give_secret, secret_of
+from app.routes.draft import drafted
 from app.routes.errors import status_of
-from app.routes.forms import Asked, read_asked
+from app.routes.forms import read_asked
 from app.routes.pages import frame_answer, page_answer
 from app.routes.places import asked_source
 from app.services.errors import ServiceError, StaleMomentError
@@ -118,14 +120,16 @@ async def _refusal(request: Request, session: Session, asked: Asked, at: int) ->
     if wants_json(request):
         code, where = error.code, error.where
         return json_answer(error_body(code, error.message, where, error.expected), status)
-    sessions = parts_of(request).sessions
+    parts = parts_of(request)
+    sessions = parts.sessions
     cursor = await sessions.seek(session, min(at, session.branch.end))
 
     def render() -> Response:
         moment = Moment.of(session, cursor)
         typed = asked.typed if asked.kind == "add" else None
         errors = asked.errors if asked.kind == "add" else {}
-        form = composer(moment, typed, {name: text for name, text in errors.items() if name})
+        draft = drafted(moment, asked, parts.settings.limits) if typed else ""
+        form = composer(moment, typed, {name: text for name, text in errors.items() if name}, draft)
         loose = " ".join(asked.errors.values()) if asked.kind != "add" else asked.errors.get("", "")
         abort = abort_form(moment, loose, asked.typed.get("id", "")) if asked.kind == "abort" else abort_form(moment)
         notice = _notice(moment, error, loose)

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from app.routes.answers import error_answer
+from app.routes.answers import error_answer, parts_of
 from app.services.errors import ServiceError
 from engine.errors import InputError, LimitError, ScenarioError
 
@@ -19,7 +19,7 @@ MESSAGES = {
     400: ("bad_request", "This request can't be read."),
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address doesn't take this kind of request."),
-    413: ("body_too_large", "This request is larger than Poolscope takes."),
+    413: ("body_too_large", "What was sent is larger than Poolscope takes."),
 }
 
 
@@ -52,7 +52,8 @@ def add_handlers(app: FastAPI) -> None:
     async def http_error(request: Request, error: HTTPException) -> Response:
         code, message = MESSAGES.get(error.status_code, ("error", str(error.detail)))
         allowed = ", ".join(_methods(request)) if error.status_code == 405 else ""
-        answer = error_answer(request, error.status_code, code, message, "", allowed)
+        size = f"at most {parts_of(request).settings.max_body} bytes" if error.status_code == 413 else ""
+        answer = error_answer(request, error.status_code, code, message, "", allowed or size)
         answer.headers.update({**(error.headers or {}), **({"allow": allowed} if allowed else {})})
         return answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -75,9 +76,18 @@ def place_of(request: Request, session: Session) -> int:
     Raises:
         ServiceError: it isn't one, or isn't there.
     """
+    return place_in(session, request.query_params)
+
+
+def place_in(session: Session, fields: Mapping[str, str]) -> int:
+    """The same for the fields `branch` and `at` wherever they come from.
+
+    Raises:
+        ServiceError: it isn't a moment, or isn't there.
+    """
     default = session.branch.end if session.origin is None else min(session.origin.at, session.branch.end)
-    at = whole_number(request.query_params.get("at"), "at", default)
-    session.check_place(branch_of(request), at)
+    at = whole_number(fields.get("at"), "at", default)
+    session.check_place(fields.get("branch", ""), at)
     return at
 
 
@@ -107,7 +117,8 @@ def page_answer(request: Request, session: Session, context: FrameContext, statu
     story = session.origin.story if session.origin is not None else None
     told = tour(story, context.view, request.query_params.get("sel", "")) if story is not None else None
     may_act, page = is_owner(request, session), source.opened.page
-    around = PageContext(context, may_act, source.embedded, here, base, page, select, told)
+    most = parts_of(request).settings.max_body
+    around = PageContext(context, may_act, source.embedded, here, base, page, select, told, most)
     return html(request, "page.html", around, status)
 
 

@@ -1,4 +1,4 @@
-"""Questions to a moment: another call of its step, a probe, a Why? card, help while composing. Nothing is stored."""
+"""Questions to a moment: another call of its step, a probe, a Why? card. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -10,24 +10,16 @@ from starlette.responses import Response
 
 from app.contexts import CallContext
 from app.rendering.calls import calls
-from app.rendering.draft import draft_context
 from app.rendering.moment import Moment
 from app.rendering.probe import FIELDS, Asked, probe_context
 from app.rendering.transport import view
 from app.rendering.why_card import told_at, why_context
 from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_json
-from app.routes.forms import Asked as Typed
-from app.routes.forms import read_fields
 from app.routes.pages import branch_of, call_of, place_of
 from app.routes.places import asked_source
-from app.services.acting import check_alone
 from app.services.errors import UnavailableError
 from app.services.sources import Source
-from engine.actions import AddRequest
-from engine.errors import InputError
-from engine.probe import Arguments, Draft, draft
-from engine.scenario import Limits
-from engine.simulation import Simulation
+from engine.probe import Arguments
 
 router = APIRouter()
 NUMBER: Final = re.compile(r"-?[0-9]{1,19}\Z")
@@ -50,12 +42,6 @@ async def probe(request: Request) -> Response:
 async def why(request: Request) -> Response:
     """A Why? card."""
     return await _why(request, asked_source(request))
-
-
-@router.get("/{source:open}/draft")
-async def help_composing(request: Request) -> Response:
-    """Help while composing a request."""
-    return await _draft(request, asked_source(request))
 
 
 async def _call(request: Request, source: Source) -> Response:
@@ -131,36 +117,3 @@ async def _why(request: Request, source: Source) -> Response:
             return html(request, "why.html", context)
 
         return await sessions.in_thread(render)
-
-
-# ---- draft
-
-
-async def _draft(request: Request, source: Source) -> Response:
-    parts = parts_of(request)
-    typed = Typed("add", typed=dict(request.query_params))
-    read_fields(typed)
-    async with parts.sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        cursor = await parts.sessions.seek(session, at)
-
-        def render() -> Response:
-            moment = Moment.of(session, cursor)
-            told = _drafted(parts.settings.limits, cursor.simulation, typed)
-            problem = next(iter(typed.errors.values()), "")
-            context = draft_context(moment, told, problem, whole_page=not wants_frame(request))
-            return html(request, "draft.html", context)
-
-        return await parts.sessions.in_thread(render)
-
-
-def _drafted(limits: Limits, simulation: Simulation, typed: Typed) -> Draft | None:
-    """The request as it would be now; None where something is wrong, which is noted in `typed`."""
-    if not isinstance(typed.action, AddRequest):
-        return None
-    try:
-        check_alone(typed.action, simulation, limits)
-        return draft(simulation, typed.action)
-    except InputError as error:
-        typed.blame(error)
-        return None

@@ -16,6 +16,7 @@ export function watchFrames(model, show) {
     const script = document.getElementById("figures");
     if (!script || script.dataset.read) {
       giveFocusBack();
+      if (isRefused(detail.ctx)) document.querySelector('#composer [aria-invalid="true"]')?.focus();
       return;
     }
     script.dataset.read = "yes";
@@ -56,11 +57,13 @@ function giveFocusBack() {
   if (!focused) return;
   const fold = document.querySelector("#abort details");
   if (focused.open && fold) fold.open = true;
-  if (document.activeElement === document.body) {
-    const wrong = document.querySelector('#composer [aria-invalid="true"]');
-    (wrong ?? (focused.id ? document.getElementById(focused.id) : null))?.focus();
-  }
+  if (document.activeElement === document.body && focused.id) document.getElementById(focused.id)?.focus();
   focused = null;
+}
+
+/** The composer was sent, and something in it is wrong. */
+function isRefused({ sourceElement, response }) {
+  return response?.status >= 400 && Boolean(sourceElement?.matches?.("form.composer"));
 }
 
 /** What happened, for those who hear the page. */
@@ -165,7 +168,8 @@ function messageOf({ text, response }) {
   }
 }
 
-function say(message, kind = "error") {
+/** A message over the page. */
+export function say(message, kind = "error") {
   const line = document.createElement("p");
   line.className = kind;
   line.textContent = message;

@@ -4,11 +4,13 @@ import { Card } from "./card.js";
 import { Figures } from "./figures/figures.js";
 import { Model } from "./figures/model.js";
 import { toggleTheme } from "./figures/theme.js";
-import { watchFrames } from "./frames.js";
+import { say, watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
 import { Panels } from "./panels.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
+import { watchComposer } from "./composer.js";
+import { refusal, watchDrops } from "./editor/files.js";
 import { watchShare } from "./share.js";
 import { watchTime } from "./time.js";
 import { Tour } from "./tour.js";
@@ -37,12 +39,30 @@ function watchPage() {
   });
 }
 
+/** A file that is dropped on the page is opened: a scenario as a session, anything else in the editor that says so. */
+function watchFiles() {
+  const form = document.getElementById("drop");
+  if (!form) return; // in a frame on somebody's page
+  const open = (file, files) => {
+    const problem = refusal(file, Number(form.dataset.most));
+    if (problem) {
+      say(problem);
+      return;
+    }
+    form.elements.file.files = files;
+    form.submit();
+  };
+  watchDrops(open, say);
+}
+
 await show(model.apply(JSON.parse(document.getElementById("figures").textContent)));
 watchPage();
 watchFrames(model, show);
 watchKeys(selection, panels);
 watchTime(model);
 watchBranches();
+watchComposer();
+watchFiles();
 watchShare();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.

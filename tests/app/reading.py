@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin
@@ -48,6 +49,12 @@ def tags_of(response: Response) -> list[tuple[str, dict[str, str | None]]]:
     parser = _Text()
     parser.feed(response.text)
     return parser.tags
+
+
+def area_of(response: Response, name: str = "text") -> str:
+    """What stands in a field for lines of text, as a browser has it: without the line break behind its tag."""
+    (found,) = re.findall(rf'<textarea [^>]*name="{name}"[^>]*>(.*?)</textarea>', response.text, re.DOTALL)
+    return unescape(found).removeprefix("\n")
 
 
 def figures_of(response: Response) -> dict[str, Any]:

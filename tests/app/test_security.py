@@ -24,6 +24,7 @@ CSP = (
     "path",
     [
         "/",
+        "/edit",
         "/healthz",
         "/nothing",
         "/story/one-call/frame?at=2",
@@ -41,7 +42,7 @@ def test_every_answer_has_the_security_headers(client: TestClient, path: str) ->
 
 
 def test_nothing_comes_from_another_host_and_nothing_is_inline(client: TestClient) -> None:
-    for path in ("/story/one-call?at=6", "/story/one-call/block/3?at=6", "/nothing"):
+    for path in ("/story/one-call?at=6", "/story/one-call/block/3?at=6", "/nothing", "/edit", "/story/one-call/edit"):
         for tag, attributes in tags_of(client.get(path)):
             for name, value in attributes.items():
                 assert not name.startswith("on"), (tag, name)
