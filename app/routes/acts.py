@@ -19,7 +19,7 @@ from app.routes.draft import drafted
 from app.routes.errors import status_of
 from app.routes.forms import read_asked
 from app.routes.pages import frame_answer, page_answer
-from app.routes.places import asked_source
+from app.routes.places import asked_source, way_back
 from app.services.errors import ServiceError, StaleMomentError
 from app.services.session import Session
 from app.services.sessions import Acted
@@ -38,6 +38,16 @@ router = APIRouter()
 async def act(request: Request) -> Response:
     """Act. On a session only its owner can; on all others what is appended makes a session of the reader's own."""
     return await _act(request, asked_source(request))
+
+
+@router.get("/{source:open}/step")
+@router.get("/{source:open}/add")
+@router.get("/{source:open}/abort")
+@router.get("/{source:open}/reset")
+async def ask(request: Request) -> Response:
+    """The address of a form that was refused, asked for again: the page."""
+    page, _ = way_back(request, asked_source(request))
+    return RedirectResponse(f"{page}?{request.url.query}" if request.url.query else page, 303)
 
 
 async def _act(request: Request, source: Source) -> Response:

@@ -59,3 +59,10 @@ def test_ids_that_no_page_can_carry(client: TestClient, name: str) -> None:
     page = new_session(client)
     answer = client.post(f"{page}/add", json={"id": name, "prompt": [[1, 4]], "max_tokens": 2}, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["where"].endswith("id")) == (422, True)
+
+
+def test_the_address_of_a_refused_form_leads_to_the_page(client: TestClient) -> None:
+    page = new_session(client)
+    refused = client.post(f"{page}/add", data={"branch": "main", "id": "x", "tokens": "no"})
+    assert refused.status_code == 422
+    assert landed(client.get(f"{page}/add?branch=main&at=3")) == f"{page}?branch=main&at=3"
