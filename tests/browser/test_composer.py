@@ -29,8 +29,7 @@ def test_a_text_is_counted_while_it_is_typed_and_added(view: Watched) -> None:
     page.keyboard.press("Enter")
     page.keyboard.type("world")
     expect(draft).to_have_text(
-        re.compile(r"^The text counts, with 3 tokens\. 3 tokens, 1 block; a lookup now hits none of them\.$"),
-        timeout=COLD,
+        "The text counts, with 3 tokens. 3 tokens, 1 block; a lookup now hits none of them.", timeout=COLD
     )
     expect(tokens).to_have_value("")
     expect(tokens).to_have_attribute("placeholder", "the text counts")

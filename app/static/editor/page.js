@@ -2,10 +2,9 @@
 
 import { refusal, watchDrops } from "./files.js";
 import { Lines } from "./lines.js";
-import { insert, watchTyping } from "./typing.js";
+import { replaceAll, watchTyping } from "./typing.js";
 
 const WAIT = 350; // ms without typing
-const UNDOABLE = 200_000; // characters; more takes the browser seconds to insert
 
 const form = document.querySelector("form.edit");
 const area = document.getElementById("text");
@@ -63,17 +62,6 @@ function mark() {
   area.setAttribute("aria-invalid", String(verdict.querySelector(".problems") !== null));
 }
 
-function replaceText(text) {
-  area.focus();
-  area.select();
-  if (text.length < UNDOABLE && area.value.length < UNDOABLE) insert(area, text);
-  else area.value = text;
-  area.setSelectionRange(0, 0);
-  area.scrollTop = 0;
-  area.scrollLeft = 0;
-  lines.refresh();
-}
-
 /** A file's text comes into the editor; what is no text stays out, and the server says what it is. */
 async function read(file) {
   const problem = refusal(file, Number(form.dataset.most));
@@ -90,7 +78,7 @@ async function read(file) {
   }
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    if (text.trim() && !text.includes("\0")) replaceText(text.replaceAll("\r\n", "\n").replaceAll("\r", "\n"));
+    if (text.trim() && !text.includes("\0")) replaceAll(area, text.replaceAll("\r\n", "\n").replaceAll("\r", "\n"));
   } catch { /* the editor keeps what it has */ }
   await check(bytes, file.name);
 }
@@ -100,7 +88,7 @@ async function tidy() {
     const answer = await post(form.dataset.tidy, area.value);
     if (answer.trimStart().startsWith("<")) show(answer);
     else {
-      replaceText(answer);
+      replaceAll(area, answer);
       await check(area.value);
     }
   } catch (error) {

@@ -2,6 +2,7 @@
 // indents from the first thing typed or clicked on, until Esc.
 
 const STEP = "  ";
+const UNDOABLE = 60; // lines; browsers take seconds to insert some hundreds so that they can be undone
 
 export function watchTyping(area, send) {
   let typing = false;
@@ -12,6 +13,7 @@ export function watchTyping(area, send) {
     if (event.isComposing) return;
     if (event.key === "Escape") typing = false;
     else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+    else if (event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && undoReplaced(area)) typing = true;
     else if (event.ctrlKey || event.metaKey || event.altKey) return;
     else if (event.key === "Tab" && typing) indent(area, event.shiftKey);
     else if (event.key === "Enter" && !event.shiftKey) breakLine(area);
@@ -21,11 +23,36 @@ export function watchTyping(area, send) {
 }
 
 /** Put text in the place of the selection, so that it can be undone. */
-export function insert(area, text) {
-  if (!document.execCommand("insertText", false, text)) {
-    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
-    area.dispatchEvent(new Event("input", { bubbles: true }));
-  }
+function insert(area, text) {
+  const isLong = text.split("\n", UNDOABLE + 1).length > UNDOABLE;
+  if (!isLong && document.execCommand("insertText", false, text)) return;
+  area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+let replaced = null;
+
+/** Another text in the place of all of it. The browser forgets how to undo then, so the last one is kept here. */
+export function replaceAll(area, text) {
+  replaced = { before: area.value, after: text };
+  show(area, text);
+}
+
+function show(area, text) {
+  area.value = text;
+  area.focus({ preventScroll: true });
+  area.setSelectionRange(0, 0);
+  area.scrollTo(0, 0);
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+/** Take a replaced text back; returns whether there was one. */
+function undoReplaced(area) {
+  if (replaced === null || area.value !== replaced.after) return false;
+  const { before } = replaced;
+  replaced = null;
+  show(area, before);
+  return true;
 }
 
 function breakLine(area) {
