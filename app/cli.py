@@ -99,6 +99,7 @@ def _parser() -> Parser:
     serve = commands.add_parser("serve", help="start the web app", allow_abbrev=False)
     serve.add_argument("--host", metavar="H", help="the address to listen on (127.0.0.1)")
     serve.add_argument("--port", metavar="P", help="the port to listen on (8000); 0 takes any free one")
+    serve.add_argument("--public-url", metavar="URL", help="the address under which others reach it, for links")
     serve.set_defaults(command=_serve)
     return parser
 
@@ -177,7 +178,7 @@ def _serve(options: argparse.Namespace) -> int:
     from app.serve import serve
 
     try:
-        serve(read_settings(os.environ, host=options.host, port=options.port))
+        serve(read_settings(os.environ, host=options.host, port=options.port, public_url=options.public_url))
     except OSError as error:
         raise UsageError(str(error)) from None
     return 0

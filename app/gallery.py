@@ -7,7 +7,9 @@ are ours, so what is wrong in one is a bug and fails an assertion.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +18,7 @@ from engine.scenario import Scenario, loads, parse_scenario
 FOLDER: Final = Path(__file__).resolve().parent / "scenarios"
 LESSON: Final = "one-call"
 """The first lesson, which the gallery shows above its stories."""
+LESSON_TOPIC: Final = "The first lesson"
 
 TOPICS: Final = {
     "Prefix cache": (
@@ -35,6 +38,35 @@ TOPICS: Final = {
     "Windows and Mamba": ("window-holes", "partial-hit"),
 }
 """Topic -> slugs, both in the order of the gallery; a slug is the name of a file."""
+
+TELLING: Final = {
+    LESSON: 2,
+    "cached-prompt": 2,
+    "same-step-sharing": 1,
+    "four-owners": 1,
+    "duplicates": 2,
+    "cache-salt": 2,
+    "next-turn": 3,
+    "newest-token": 1,
+    "reset-refused": 0,
+    "usage-zero": 1,
+    "free-queue-order": 2,
+    "tail-first": 2,
+    "block-usage": 0,
+    "watermark": 1,
+    "head-of-line": 0,
+    "prompt-too-large": 0,
+    "long-prefill-threshold": 1,
+    "preemption": 1,
+    "priority-victim": 1,
+    "gate-off": 1,
+    "drafts-not-cached": 1,
+    "rejected-drafts": 1,
+    "eagle-drop": 1,
+    "window-holes": 2,
+    "partial-hit": 1,
+}
+"""Slug -> which of its stops tells most at a glance: the gallery draws the pool there, and opens the story there."""
 
 SELECTION: Final = re.compile(r"(block:\d+|request:.+)?")
 
@@ -66,6 +98,22 @@ class Story:
     """In the order of time; the last ones show the point."""
     scenario: Scenario
 
+    @property
+    def telling(self) -> Stop:
+        """The stop that the gallery draws."""
+        return self.stops[TELLING[self.slug]]
+
+
+@cache
+def every_story() -> Mapping[str, Story]:
+    """The lesson and every story by slug; read once."""
+    return {story.slug: story for story in (load_lesson(), *load_stories())}
+
+
+def load_lesson() -> Story:
+    """The first lesson, "One call, traced"."""
+    return read_story(LESSON, LESSON_TOPIC)
+
 
 def load_stories() -> tuple[Story, ...]:
     """Every story, in the gallery's order. Reads and checks all files: the caller keeps the result."""
@@ -74,6 +122,7 @@ def load_stories() -> tuple[Story, ...]:
     assert len({story.title for story in stories}) == len(listed) == len(stories), "a slug or a title stands twice"
     unlisted = {path.stem for path in FOLDER.glob("*.json")} - listed - {LESSON}
     assert not unlisted, f"no topic lists {', '.join(sorted(unlisted))}"
+    assert set(TELLING) == {*listed, LESSON}, "a story without a telling stop"
     return stories
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -12,7 +11,7 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, branches, compare, config, pages, panels
+from app.routes import acts, branches, compare, config, gallery, pages, panels, share
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
@@ -20,11 +19,7 @@ from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.settings import Settings
 from app.store import Store
-from app.templating import HERE, Templates, VersionedFiles
-from app.tokenizer import tokenize
-from engine.scenario import Scenario, read_scenario
-
-BUILTIN: Final = HERE / "scenarios" / "one-call.json"
+from app.templating import Templates, VersionedFiles
 
 
 def create_app(settings: Settings) -> ASGIApp:
@@ -34,7 +29,7 @@ def create_app(settings: Settings) -> ASGIApp:
         StoreError: the database can't be opened.
     """
     store = Store(settings.data)
-    sessions = Sessions(settings, store, builtin_scenario())
+    sessions = Sessions(settings, store)
     runs = Runs(sessions)
     templates = Templates()
 
@@ -48,18 +43,9 @@ def create_app(settings: Settings) -> ASGIApp:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), templates)
     add_handlers(app)
-    app.include_router(pages.router)
-    app.include_router(config.router)
-    app.include_router(panels.router)
-    app.include_router(acts.router)
-    app.include_router(branches.router)
-    app.include_router(compare.router)
+    for part in (gallery, pages, panels, config, acts, branches, compare, share):
+        app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
     guarded = OriginCheck(BodyLimit(CompressMiddleware(app), settings.max_body), own_hosts)
     return SecurityHeaders(guarded)
-
-
-def builtin_scenario() -> Scenario:
-    """The built-in scenario, "One call, traced"."""
-    return read_scenario(BUILTIN.read_bytes(), tokenize)

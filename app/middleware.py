@@ -26,6 +26,10 @@ SECURITY_HEADERS: Final = {
 }
 
 
+FRAMED: Final = SECURITY_HEADERS["content-security-policy"].replace("frame-ancestors 'none'", "frame-ancestors *")
+"""What is below `/embed/` may stand in a frame on any page: nothing can be done there."""
+
+
 class SecurityHeaders:
     """Adds the headers to every answer; a page is asked for again each time unless it says otherwise."""
 
@@ -34,10 +38,14 @@ class SecurityHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; add to the head of its answer."""
+        path: str = scope.get("path", "")
+        framed = path.removeprefix(scope.get("root_path", "")).startswith("/embed/")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if framed:
+                    headers["content-security-policy"] = FRAMED
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("cache-control", "no-cache")

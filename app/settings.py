@@ -12,6 +12,8 @@ from engine.errors import InputError, shown
 from engine.scenario import Limits
 
 SERVER_LIMITS = Limits(blocks=200_000)
+COUNTS = {"SESSIONS": "sessions_loaded", "STEPS": "steps_a_call", "BODY": "max_body", "LINKS": "links"}
+"""`POOLSCOPE_MAX_…` -> the setting."""
 
 
 class SettingsError(InputError):
@@ -33,6 +35,8 @@ class Settings:
     max_body: int = 2_000_000
     steps_a_call: int = 1_000
     sessions_loaded: int = 500
+    links: int = 100_000
+    """Short links that are kept."""
     memory: int = 1_000_000_000
     """About how much loaded sessions may take together; over it the longest idle ones are unloaded."""
     replay_seconds: float = 10.0
@@ -46,23 +50,31 @@ def default_data(env: Mapping[str, str]) -> Path:
     return Path(home) / "poolscope"
 
 
-def read_settings(env: Mapping[str, str], *, host: str | None = None, port: str | None = None) -> Settings:
-    """The settings of `env`; what the command line gives (`host`, `port`) goes before.
+def read_settings(
+    env: Mapping[str, str], *, host: str | None = None, port: str | None = None, public_url: str | None = None
+) -> Settings:
+    """The settings of `env`; what the command line gives (`host`, `port`, `public_url`) goes before.
 
     Raises:
         SettingsError: a value that cannot be.
     """
     settings = Settings(data=default_data(env))
     changes: dict[str, object] = {}
-    for name, limit in (("SESSIONS", "sessions_loaded"), ("STEPS", "steps_a_call"), ("BODY", "max_body")):
+    for name, limit in (
+        ("SESSIONS", "sessions_loaded"),
+        ("STEPS", "steps_a_call"),
+        ("BODY", "max_body"),
+        ("LINKS", "links"),
+    ):
         if text := env.get(f"POOLSCOPE_MAX_{name}"):
             changes[limit] = _whole_number(text, f"POOLSCOPE_MAX_{name}", 1, 10**9)
     if text := env.get("POOLSCOPE_MAX_BLOCKS"):
         changes["limits"] = replace(settings.limits, blocks=_whole_number(text, "POOLSCOPE_MAX_BLOCKS", 1, 10**9))
     if text := env.get("POOLSCOPE_DATA"):
         changes["data"] = Path(text)
-    if text := env.get("POOLSCOPE_PUBLIC_URL"):
-        changes["public_url"] = _url(text, "POOLSCOPE_PUBLIC_URL")
+    where = "--public-url" if public_url is not None else "POOLSCOPE_PUBLIC_URL"
+    if text := public_url if public_url is not None else env.get("POOLSCOPE_PUBLIC_URL"):
+        changes["public_url"] = _url(text, where)
     if text := host if host is not None else env.get("POOLSCOPE_HOST"):
         changes["host"] = text
     where = "--port" if port is not None else "POOLSCOPE_PORT"

@@ -1,4 +1,4 @@
-"""The SQLite file: configs and actions of every session. All else is derived, so a restart costs a replay.
+"""The SQLite file: configs and actions of all sessions, and short links. All else is derived: a restart costs a replay.
 
 A branch keeps only the actions behind the place where it left its parent; the others are its parent's. A parent that is
 deleted while branches hang at it keeps its actions, and is gone with the last of them.
@@ -43,6 +43,12 @@ CREATE TABLE IF NOT EXISTS branches (
     deleted INTEGER NOT NULL,
     PRIMARY KEY (session, branch)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS links (
+    key TEXT PRIMARY KEY,
+    sha256 BLOB NOT NULL UNIQUE,
+    code TEXT NOT NULL,
+    created INTEGER NOT NULL
+);
 """
 
 VERSION = 1
@@ -249,6 +255,33 @@ class Store:
             StoreError: they can't be written.
         """
         self._write([_insert(session, branch, first, actions), self._used(session)])
+
+    def link(self, key: str) -> str | None:
+        """The permalink's code that a short link stands for; None if there is no such link."""
+        with self._lock:
+            row = self._db.execute("SELECT code FROM links WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def key_of(self, sha256: bytes) -> str | None:
+        """The key of the short link to the code with this hash."""
+        with self._lock:
+            row = self._db.execute("SELECT key FROM links WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def add_link(self, key: str, sha256: bytes, code: str) -> None:
+        """Keep a short link.
+
+        Raises:
+            StaleError: there is one of this key, or to this code.
+            StoreError: it can't be written.
+        """
+        self._write([("INSERT INTO links VALUES (?, ?, ?, ?)", [(key, sha256, code, int(time.time()))])])
+
+    def count_links(self) -> int:
+        """How many short links there are."""
+        with self._lock:
+            (links,) = self._db.execute("SELECT count(*) FROM links").fetchone()
+        return int(links)
 
     def count(self) -> tuple[int, int]:
         """How many sessions and how many actions there are."""

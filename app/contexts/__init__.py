@@ -24,6 +24,16 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.gallery import (
+    CallPart,
+    CallPicture,
+    CallStop,
+    GalleryContext,
+    Miniature,
+    MiniCell,
+    StoryCard,
+    TopicLink,
+)
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -56,7 +66,11 @@ from app.contexts.pages import (
     Owner,
     PageContext,
     RunContext,
+    ShareContext,
+    Tour,
+    TourStop,
     Variant,
+    WallContext,
 )
 from app.contexts.panels import CallContext, DraftContext, ProbeContext, WhyContext, WhyFact
 
@@ -68,6 +82,9 @@ __all__ = [
     "BranchesContext",
     "Call",
     "CallContext",
+    "CallPart",
+    "CallPicture",
+    "CallStop",
     "CallTab",
     "Calls",
     "Chip",
@@ -86,6 +103,7 @@ __all__ = [
     "FormErrorContext",
     "Formula",
     "FrameContext",
+    "GalleryContext",
     "HashLine",
     "KVEvent",
     "LayoutRow",
@@ -94,6 +112,8 @@ __all__ = [
     "Line",
     "Log",
     "Mark",
+    "MiniCell",
+    "Miniature",
     "Next",
     "Notice",
     "Owner",
@@ -104,15 +124,21 @@ __all__ = [
     "Requests",
     "RunContext",
     "Sentence",
+    "ShareContext",
     "Side",
     "Stage",
+    "StoryCard",
     "Term",
     "Tick",
+    "TopicLink",
+    "Tour",
+    "TourStop",
     "Transport",
     "UnitBar",
     "UnitPart",
     "Variant",
     "View",
+    "WallContext",
     "WhyContext",
     "WhyFact",
     "WhyLink",

@@ -22,7 +22,7 @@ class View:
     """Which moment of which branch is shown."""
 
     base: str
-    """What every relative URL but `?…` starts with: "" on `/`, "SESSION/" on `/s/SESSION`."""
+    """What every relative URL but `?…` starts with: "SESSION/" on `/s/SESSION`, "" on `/p/CODE/`."""
     title: str
     branch: str
     at: int

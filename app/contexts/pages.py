@@ -88,14 +88,87 @@ class FrameContext:
 
 
 @dataclass(frozen=True, slots=True)
+class TourStop:
+    """A moment of a story that is worth a look; `select`: "block:3", "request:A" or ""."""
+
+    at: int
+    select: str
+    query: str
+    note: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """A story, told beside the workspace."""
+
+    story: str
+    look_at: str
+    stops: tuple[TourStop, ...]
+    where: str
+    """ "2 of 4" at a stop, else "4 stops"."""
+    back: str | None
+    """The query of the stop before this moment."""
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareContext:
+    """share.html: links to this moment; a fragment for htmx, a page otherwise. All of them are absolute."""
+
+    view: View
+    permalink: str
+    """ "" for a scenario that is too large for a link."""
+    is_long: bool
+    """It has more characters than some programs take."""
+    short: str
+    """ "" while there is none."""
+    session: str
+    """Of a stored session: its own address; "" otherwise."""
+    embed: str
+    qr_path: str
+    """Path data of the QR code of the short link, or else of the permalink; "" if there is none."""
+    qr_size: int
+    qr_reason: str
+    """Why there is none."""
+    loopback: bool
+    """Only this machine gets to these addresses."""
+    select: str
+    whole_page: bool
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WallContext:
+    """wall.html: a link as a QR code that fills the window."""
+
+    title: str
+    url: str
+    qr_path: str
+    """ "" if the link is too long for a code."""
+    qr_size: int
+    qr_reason: str
+    loopback: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PageContext:
     """page.html: the frame and what stands around it."""
 
     frame: FrameContext
     owner: bool
-    """Whether this reader may act (on `/` everybody may: acting makes a session of his own)."""
-    builtin: bool
-    """Whether this is `/`."""
+    """Whether this reader may act (on what is no session everybody may: acting makes a session of his own)."""
+    embedded: bool
+    """Whether it is a frame on somebody's page."""
+    here: str
+    """The relative URL of the workspace: "" on its own page."""
+    base: str
+    """What other relative URLs start with, as `View.base`, from the address that was asked for."""
+    page: str
+    """Where it is, with everything around it, below the server's root."""
+    select: str
+    """What a link selects where the address says nothing: "block:3", "request:A" or ""."""
+    tour: Tour | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +233,8 @@ class ErrorContext:
     expected: str
     link: str
     href: str
+    embedded: bool
+    """Whether it stands in a frame on somebody's page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +288,8 @@ class BranchesContext:
     """Of the chosen one."""
     variants: tuple[Variant, ...]
     owner: bool
+    stored: bool
+    """Whether it is a session, whose branches can be renamed and deleted."""
     whole_page: bool
     error: str = ""
 

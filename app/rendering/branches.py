@@ -23,7 +23,9 @@ def branch_list(moment: Moment, owner: bool, error: str = "", *, whole_page: boo
     chosen = moment.branches[moment.branch]
     more = len(rows) - len(shown)
     knobs = variants(chosen.config)
-    return BranchesContext(view(moment), tuple(shown), more, chosen.name, knobs, owner, whole_page, error)
+    return BranchesContext(
+        view(moment), tuple(shown), more, chosen.name, knobs, owner, bool(moment.session_id), whole_page, error
+    )
 
 
 def _tree(nodes: dict[str, Node]) -> Iterator[tuple[Node, int]]:

@@ -23,7 +23,7 @@ class Moment:
     actions: list[Action]
     title: str
     base: str
-    """What relative URLs start with: "" or "SESSION/"."""
+    """What relative URLs start with: "SESSION/", or "" where the page's address ends in a slash."""
     branch: str = MAIN
     session_id: str = ""
     branches: dict[str, Node] = field(default_factory=dict)
@@ -33,9 +33,10 @@ class Moment:
     def of(cls, session: Session, cursor: Cursor) -> Moment:
         """The moment at which `cursor` stands."""
         branch = session.branch
-        base = f"{session.id}/" if session.id else ""
         chosen, nodes = session.chosen, session.nodes
-        return cls(cursor, branch.columns, branch.actions, session.title, base, chosen, session.id, nodes)
+        return cls(
+            cursor, branch.columns, branch.actions, session.title, session.source.base, chosen, session.id, nodes
+        )
 
     @property
     def at(self) -> int:

@@ -7,9 +7,9 @@ from typing import Final
 
 from app.contexts import Notice
 from app.rendering.moment import Moment
-from app.rendering.words import count
+from app.rendering.words import count, told
 from app.services.running import CONDITIONS, RunEnd
-from app.services.session import Node
+from app.services.session import Node, Session
 from app.services.sessions import Acted
 
 
@@ -127,7 +127,12 @@ def connector_notice(what: str) -> Notice:
     )
 
 
-def short_replay(moment: Moment, wanted: int) -> Notice:
-    """The replay took too long and stopped before the moment that was asked for."""
+def cut_short(session: Session, moment: Moment, wanted: int) -> Notice | None:
+    """That the replay stopped before the moment that was asked for, or that a link's actions end before their end."""
+    problem = session.branch.problem
+    if problem is not None and moment.at == session.branch.end:
+        return Notice(f"Action {moment.at + 1} is impossible, so this ends before it. {told(problem)}", "error")
+    if moment.at >= wanted:
+        return None
     text = f"Replaying up to action {wanted} takes longer than one request may; this is after {moment.at}."
     return Notice(text, "info", f"Go on to action {wanted}", moment.query(wanted))

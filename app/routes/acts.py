@@ -12,44 +12,37 @@ from app.rendering.frame import frame
 from app.rendering.moment import Moment
 from app.rendering.notices import acted_notice
 from app.rendering.transport import view
-from app.routes.answers import error_body, html, json_answer, parts_of, wants_frame, wants_json
+from app.routes.answers import error_body, html, json_answer, parts_of, path_of, wants_frame, wants_json
 from app.routes.cookies import give_secret, secret_of
 from app.routes.errors import status_of
 from app.routes.forms import Asked, read_asked
 from app.routes.pages import frame_answer, page_answer
+from app.routes.places import asked_source
 from app.services.errors import ServiceError, StaleMomentError
 from app.services.session import Session
 from app.services.sessions import Acted
+from app.services.sources import Source
+from app.templating import to_root
 from engine.errors import InputError
 
 router = APIRouter()
 
 
-@router.post("/step")
-@router.post("/run")
-@router.post("/add")
-@router.post("/abort")
-@router.post("/reset")
-async def act_on_builtin(request: Request) -> Response:
-    """Act on the built-in scenario: what is appended makes a session of the reader's own."""
-    return await _act(request, "")
+@router.post("/{source:open}/step")
+@router.post("/{source:open}/run")
+@router.post("/{source:open}/add")
+@router.post("/{source:open}/abort")
+@router.post("/{source:open}/reset")
+async def act(request: Request) -> Response:
+    """Act. On a session only its owner can; on all others what is appended makes a session of the reader's own."""
+    return await _act(request, asked_source(request))
 
 
-@router.post("/s/{session_id}/step")
-@router.post("/s/{session_id}/run")
-@router.post("/s/{session_id}/add")
-@router.post("/s/{session_id}/abort")
-@router.post("/s/{session_id}/reset")
-async def act_on_session(request: Request, session_id: str) -> Response:
-    """Act on a session; only its owner can."""
-    return await _act(request, session_id)
-
-
-async def _act(request: Request, session_id: str) -> Response:
+async def _act(request: Request, source: Source) -> Response:
     parts = parts_of(request)
     kind = request.url.path.rpartition("/")[2]
     asked = await read_asked(request, kind)
-    async with parts.sessions.acting_on(session_id, secret_of(request), asked.branch) as session:
+    async with parts.sessions.acting_on(source, secret_of(request), asked.branch) as session:
         at = session.branch.end if asked.at is None else asked.at
         if asked.error is None:
             try:
@@ -86,7 +79,7 @@ async def answer_acted(request: Request, acted: Acted, start: int, told: str = "
     else:
         said = f"&ran={acted.run.steps}-{acted.run.why}" if acted.run else f"&left={acted.left}" if acted.left else ""
         said += f"&connector={acted.connector}" if acted.connector else ""
-        answer = RedirectResponse(f"{_page_from_form(request, session)}{here}{said}", 303)
+        answer = RedirectResponse(f"{to_root(path_of(request))}{session.source.page}{here}{said}", 303)
     if acted.secret:
         give_secret(request, answer, session.id, acted.secret)
     return answer
@@ -110,19 +103,11 @@ async def _frame(request: Request, acted: Acted, start: int, told: str) -> Respo
             notice=notice,
             new_place=bool(acted.secret),
         )
-        new = f"s/{session.id}" if acted.secret else ""
+        new = f"{to_root(f'/{asked_source(request).page}')}{session.source.page}" if acted.secret else ""
         answer.headers["hx-push-url"] = f"{new}?branch={session.chosen}&at={cursor.at}"
         return answer
 
     return await parts.sessions.in_thread(render)
-
-
-def _page_from_form(request: Request, session: Session) -> str:
-    """The page of a session, relative to where its forms are posted to."""
-    on_builtin = "/s/" not in request.url.path
-    if on_builtin:
-        return f"s/{session.id}" if session.id else "./"
-    return f"../{session.id}"
 
 
 async def _refusal(request: Request, session: Session, asked: Asked, at: int) -> Response:

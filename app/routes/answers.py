@@ -16,6 +16,7 @@ from app.services.branching import Branching
 from app.services.errors import BadValueError
 from app.services.runs import Runs
 from app.services.sessions import Sessions
+from app.services.sources import source_in
 from app.settings import Settings
 from app.store import Store
 from app.templating import Templates, to_root
@@ -32,6 +33,16 @@ TITLES: Final = {
     500: "Something broke",
     503: "Not now",
 }
+
+
+LINK_TITLES: Final = {
+    "malformed_link": "This link is broken",
+    "malformed_link_cut_short": "This link is cut short",
+    "newer_link": "This link is from the future",
+    "unknown_link": "This link leads nowhere",
+    "unknown_story": "There is no such story",
+}
+"""The error's code -> the title of its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +117,16 @@ def error_answer(
     if wants_json(request):
         return json_answer(error_body(code, message, where, expected), status)
     path = path_of(request)
-    session = re.match(r"/s/([^/]+)", path)
-    known = session is not None and status not in (404, 405)
-    href = (to_root(path) + (session[0][1:] if session and known else "")) or "./"
-    link = "Go to the end of this session" if known else "Go to the start"
-    context = ErrorContext(status, TITLES.get(status, "That did not work"), message, expected, link, href)
+    source = source_in(path)
+    at_home = source is not None and source.is_stored and status not in (404, 405)
+    href = to_root(path) + (source.page if source is not None and at_home else "")
+    link = "Go to the end of this session" if at_home else "Go to the start"
+    title = LINK_TITLES.get(code) or TITLES.get(status, "That did not work")
+    embedded = source is not None and source.embedded
+    context = ErrorContext(status, title, sentence(message), expected, link, href or "./", embedded)
     return html(request, "error.html", context, status)
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence: what the engine says begins small and ends without a dot."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"

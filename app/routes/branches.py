@@ -20,10 +20,12 @@ from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_j
 from app.routes.cookies import give_secret, secret_of
 from app.routes.forms import read_plain
 from app.routes.pages import branch_of, frame_answer, is_owner, place_of
+from app.routes.places import asked_source
 from app.services.errors import BadValueError, ServiceError
 from app.services.running import RunEnd
 from app.services.session import MAIN, Session
 from app.services.sessions import Acted
+from app.services.sources import Source
 from engine.errors import InputError
 
 router = APIRouter()
@@ -32,11 +34,11 @@ router = APIRouter()
 # ---- runs
 
 
-@router.get("/s/{session_id}/run")
-async def progress(request: Request, session_id: str) -> Response:
+@router.get("/{source:stored}/run")
+async def progress(request: Request) -> Response:
     """How a run gets on; once it has ended, the frame of the end."""
-    parts, branch = parts_of(request), branch_of(request)
-    async with parts.sessions.opened(session_id, branch) as session:
+    parts, branch, session_id = parts_of(request), branch_of(request), asked_source(request).name
+    async with parts.sessions.opened(asked_source(request), branch) as session:
         under_way, ended = parts.runs.find(session_id, branch), parts.runs.ended(session_id, branch)
         run = under_way.run.end if under_way else ended or RunEnd("steps", 0)
         if wants_json(request):
@@ -56,15 +58,16 @@ async def progress(request: Request, session_id: str) -> Response:
         return await parts.sessions.in_thread(render)
 
 
-@router.post("/s/{session_id}/stop")
-async def stop(request: Request, session_id: str) -> Response:
+@router.post("/{source:stored}/stop")
+async def stop(request: Request) -> Response:
     """Stop the run that is under way at the next whole step."""
+    session_id = asked_source(request).name
     parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
     async with parts.sessions.acting_on(session_id, secret_of(request), branch):
         pass
     run = await parts.runs.stop(session_id, branch)
-    async with parts.sessions.opened(session_id, branch) as session:
+    async with parts.sessions.opened(asked_source(request), branch) as session:
         ended = run.end if run else parts.runs.ended(session_id, branch) or RunEnd("stopped", 0)
         at = whole_number(fields.get("at"), "at", session.branch.end)
         return await answer_acted(request, Acted(session, session.branch.end, None, ended), at)
@@ -73,22 +76,16 @@ async def stop(request: Request, session_id: str) -> Response:
 # ---- the list of branches
 
 
-@router.get("/branches")
-async def builtin_branches(request: Request) -> Response:
-    """The branches of the built-in scenario: one, and what if."""
-    return await _list(request, "", 0)
+@router.get("/{source:open}/branches")
+async def list_branches(request: Request) -> Response:
+    """The branches of a session; of all others the one that there is, and what if."""
+    return await _list(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/branches")
-async def session_branches(request: Request, session_id: str) -> Response:
-    """The branches of a session."""
-    return await _list(request, session_id, None)
-
-
-async def _list(request: Request, session_id: str, default: int | None) -> Response:
+async def _list(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         return await _answer_list(request, session, at)
 
 
@@ -100,22 +97,22 @@ async def _answer_list(request: Request, session: Session, at: int, error: str =
     return html(request, "branches.html", context, status)
 
 
-@router.post("/s/{session_id}/rename")
-async def rename(request: Request, session_id: str) -> Response:
+@router.post("/{source:stored}/rename")
+async def rename(request: Request) -> Response:
     """Give the branch another name."""
-    return await _change(request, session_id, "rename")
+    return await _change(request, "rename")
 
 
-@router.post("/s/{session_id}/delete")
-async def delete(request: Request, session_id: str) -> Response:
+@router.post("/{source:stored}/delete")
+async def delete(request: Request) -> Response:
     """Delete the branch."""
-    return await _change(request, session_id, "delete")
+    return await _change(request, "delete")
 
 
-async def _change(request: Request, session_id: str, kind: str) -> Response:
+async def _change(request: Request, kind: str) -> Response:
     parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
-    async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
+    async with parts.sessions.acting_on(asked_source(request), secret_of(request), branch) as session:
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         try:
             if kind == "rename":
@@ -135,22 +132,16 @@ async def _change(request: Request, session_id: str, kind: str) -> Response:
 # ---- what if
 
 
-@router.post("/vary")
-async def vary_builtin(request: Request) -> Response:
-    """What if the built-in scenario ran on another config: a session of the reader's own."""
-    return await _vary(request, "")
+@router.post("/{source:open}/vary")
+async def vary(request: Request) -> Response:
+    """What if: the branch's actions from 0 on another config; of what is no session a session of the reader's own."""
+    return await _vary(request, asked_source(request))
 
 
-@router.post("/s/{session_id}/vary")
-async def vary_session(request: Request, session_id: str) -> Response:
-    """What if: the branch's actions from 0 on another config."""
-    return await _vary(request, session_id)
-
-
-async def _vary(request: Request, session_id: str) -> Response:
+async def _vary(request: Request, source: Source) -> Response:
     parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
-    async with parts.sessions.acting_on(session_id, secret_of(request), branch) as session:
+    async with parts.sessions.acting_on(source, secret_of(request), branch) as session:
         asked = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         try:
             config, name = varied(session.branch.config, _knobs(fields))
@@ -178,12 +169,12 @@ def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:
 # ---- a copy
 
 
-@router.post("/s/{session_id}/fork")
-async def fork(request: Request, session_id: str) -> Response:
+@router.post("/{source:stored}/fork")
+async def fork(request: Request) -> Response:
     """A copy of the session for whoever asks; he needs no secret, and gets one."""
     parts, fields = parts_of(request), await read_plain(request)
     branch = fields.get("branch", MAIN)
-    async with parts.sessions.opened(session_id, branch) as session:
+    async with parts.sessions.opened(asked_source(request), branch) as session:
         at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         new, secret = await parts.branching.copy(session)
         end = session.branch.end

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from app.rendering.compare import Seen, compare
 from app.rendering.moment import Moment
 from app.routes.answers import html, parts_of, whole_number
+from app.routes.places import asked_source
 from app.services.errors import StaleMomentError
 from app.services.session import MAIN, Session
 from app.services.sessions import Sessions
@@ -15,12 +16,12 @@ from app.services.sessions import Sessions
 router = APIRouter()
 
 
-@router.api_route("/s/{session_id}/compare", methods=["GET", "HEAD"])
-async def compare_page(request: Request, session_id: str) -> Response:
+@router.api_route("/{source:stored}/compare", methods=["GET", "HEAD"])
+async def compare_page(request: Request) -> Response:
     """Two branches side by side at one moment; a branch that is shorter stays at its end."""
     sessions, asked = parts_of(request).sessions, request.query_params
     names = asked.get("a", MAIN), asked.get("b", MAIN)
-    async with sessions.opened(session_id, names[1]) as session:
+    async with sessions.opened(asked_source(request), names[1]) as session:
         end = max(session.find(name).end for name in names)
         at = whole_number(asked.get("at"), "at", end)
         if at > end:

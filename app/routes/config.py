@@ -9,15 +9,19 @@ from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from app.rendering.config_form import config_form
-from app.routes.answers import error_body, html, json_answer, parts_of, wants_json, whole_number
+from app.routes.answers import error_body, html, json_answer, parts_of, path_of, wants_json, whole_number
 from app.routes.cookies import give_secret
 from app.routes.errors import status_of
 from app.routes.forms import read_form
 from app.routes.pages import branch_of
+from app.routes.places import asked_source
+from app.services.blank import BLANK
 from app.services.config_text import Errors, read_config, texts_of
 from app.services.errors import BadValueError, ServiceError
 from app.services.session import MAIN
 from app.services.sessions import Acted
+from app.services.sources import Source
+from app.templating import to_root
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
 from engine.errors import InputError
@@ -25,7 +29,6 @@ from engine.scenario import loads
 from engine.strict_json import flag, record
 
 router = APIRouter()
-BLANK = "Blank session"
 
 
 @dataclass(slots=True)
@@ -39,53 +42,45 @@ class _Asked:
     errors: Errors = field(default_factory=dict)
 
 
-@router.get("/config")
-async def builtin_config(request: Request) -> Response:
-    """The form, filled in with the built-in scenario's config."""
-    return await _show(request, "")
+@router.get("/{source:open}/config")
+async def config_page(request: Request) -> Response:
+    """The form, filled in with the config of what is looked at."""
+    return await _show(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/config")
-async def session_config(request: Request, session_id: str) -> Response:
-    """The form, filled in with a session's config."""
-    return await _show(request, session_id)
-
-
-@router.post("/config")
-async def from_builtin(request: Request) -> Response:
-    """Make a session, with the built-in scenario's actions if they are asked for."""
-    return await _make(request, "")
-
-
-@router.post("/s/{session_id}/config")
-async def from_session(request: Request, session_id: str) -> Response:
+@router.post("/{source:open}/config")
+async def make_with_config(request: Request) -> Response:
     """Make a session, with the actions of this one if they are asked for. Whoever looks may: it is a copy."""
-    return await _make(request, session_id)
+    return await _make(request, asked_source(request))
 
 
-async def _show(request: Request, session_id: str, asked: _Asked | None = None, status: int = 200) -> Response:
-    async with parts_of(request).sessions.opened(session_id, branch_of(request)) as session:
+async def _show(request: Request, source: Source, asked: _Asked | None = None, status: int = 200) -> Response:
+    async with parts_of(request).sessions.opened(source, branch_of(request)) as session:
         branch, title = session.branch, session.title
         if asked is None:
             at = min(whole_number(request.query_params.get("at"), "at", branch.end), branch.end)
             asked = _Asked(at=at, typed=texts_of(branch.config))
-        back = f"../{session_id}" if session_id else "./"
         query = f"?branch={session.chosen}&at={asked.at}"
         context = config_form(
-            asked.typed, asked.errors, title=title, back=f"{back}{query}", at=asked.at, num_actions=branch.end
+            asked.typed,
+            asked.errors,
+            title=title,
+            back=f"{source.from_below}{query}",
+            at=asked.at,
+            num_actions=branch.end,
         )
     return html(request, "config.html", context, status)
 
 
-async def _make(request: Request, session_id: str) -> Response:
+async def _make(request: Request, source: Source) -> Response:
     asked, sessions = await _read(request), parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
+    async with sessions.opened(source, branch_of(request)) as session:
         actions = session.branch.actions[:] if asked.keep else []
         title = session.title if asked.keep else BLANK
     if asked.config is not None:
         try:
             acted = await sessions.start(title, asked.config, actions)
-            return _made(request, acted, min(asked.at, acted.at), from_session=bool(session_id))
+            return _made(request, acted, min(asked.at, acted.at))
         except (InputError, ServiceError) as error:
             name = "keep" if error.where.startswith("actions") else ""
             asked.errors[name] = error if wants_json(request) else _said(error, actions)
@@ -93,15 +88,15 @@ async def _make(request: Request, session_id: str) -> Response:
     status = status_of(first)
     if wants_json(request):
         return json_answer(error_body(first.code, first.message, first.where, first.expected), status)
-    return await _show(request, session_id, asked, status)
+    return await _show(request, source, asked, status)
 
 
-def _made(request: Request, acted: Acted, at: int, *, from_session: bool) -> Response:
+def _made(request: Request, acted: Acted, at: int) -> Response:
     session = acted.session
     if wants_json(request):
         answer = json_answer({"session": session.id, "branch": MAIN, "at": acted.at, "end": acted.at}, 201)
     else:
-        page = f"../{session.id}" if from_session else f"s/{session.id}"
+        page = f"{to_root(path_of(request))}{session.source.page}"
         answer = RedirectResponse(f"{page}?branch={MAIN}&at={at}", 303)
     assert acted.secret is not None
     give_secret(request, answer, session.id, acted.secret)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from app.contexts import FrameContext, Notice, PageContext
 from app.rendering.block_card import block_card
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import CONNECTOR, came_notice, run_notice, short_replay
+from app.rendering.notices import CONNECTOR, came_notice, cut_short, run_notice
+from app.rendering.tour import tour
 from app.routes.answers import html, json_answer, parts_of, wants_frame, whole_number
 from app.routes.cookies import secret_of
+from app.routes.places import asked_source, way_back
 from app.services.cursor import Cursor
 from app.services.errors import ServiceError
 from app.services.running import ENDS, RunEnd
 from app.services.session import MAIN, Session
+from app.services.sources import Source
 from app.services.stored import owns
 
 router = APIRouter()
@@ -30,49 +35,48 @@ async def healthz() -> Response:
     return json_answer({"status": "ok"})
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
-async def builtin(request: Request) -> Response:
-    """The built-in scenario, at its start unless the URL says otherwise."""
-    return await _page(request, "", default=0)
+@router.api_route("/{source:source}", methods=["GET", "HEAD"])
+async def page(request: Request) -> Response:
+    """The workspace: at its end a session, where they say themselves links, at their start all others."""
+    source = asked_source(request)
+    if source.page.endswith("/"):
+        return RedirectResponse(f"./{quote(source.name, safe='')}/{_query(request)}", 307)
+    return await _page(request, source)
 
 
-@router.api_route("/s/{session_id}", methods=["GET", "HEAD"])
-async def session_page(request: Request, session_id: str) -> Response:
-    """A session, at its end unless the URL says otherwise."""
-    return await _page(request, session_id, default=None)
+@router.api_route("/{source:source}/", methods=["GET", "HEAD"])
+async def page_with_slash(request: Request) -> Response:
+    """The page of a permalink; others have it without a slash."""
+    source = asked_source(request)
+    if not source.page.endswith("/"):
+        return RedirectResponse(f"../{quote(source.base[:-1], safe='')}{_query(request)}", 307)
+    return await _page(request, source)
 
 
-@router.get("/frame")
-async def builtin_frame(request: Request) -> Response:
-    """A frame of the built-in scenario."""
-    return await _frame(request, "", default=0)
+@router.get("/{source:source}/frame")
+async def page_frame(request: Request) -> Response:
+    """What a move in time changes."""
+    return await _frame(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/frame")
-async def session_frame(request: Request, session_id: str) -> Response:
-    """A frame of a session."""
-    return await _frame(request, session_id, default=None)
+@router.get("/{source:source}/block/{block}")
+async def block(request: Request, block: str) -> Response:
+    """The card of a block."""
+    return await _block(request, asked_source(request), block)
 
 
-@router.get("/block/{block}")
-async def builtin_block(request: Request, block: str) -> Response:
-    """The card of a block of the built-in scenario."""
-    return await _block(request, "", block, default=0)
+def _query(request: Request) -> str:
+    return f"?{request.url.query}" if request.url.query else ""
 
 
-@router.get("/s/{session_id}/block/{block}")
-async def session_block(request: Request, session_id: str, block: str) -> Response:
-    """The card of a block of a session."""
-    return await _block(request, session_id, block, default=None)
-
-
-def place_of(request: Request, session: Session, default: int | None) -> int:
-    """The moment that the URL asks for.
+def place_of(request: Request, session: Session) -> int:
+    """The moment that the URL asks for; else where a link says, the end of a session, the start of all others.
 
     Raises:
         ServiceError: it isn't one, or isn't there.
     """
-    at = whole_number(request.query_params.get("at"), "at", session.branch.end if default is None else default)
+    default = session.branch.end if session.origin is None else min(session.origin.at, session.branch.end)
+    at = whole_number(request.query_params.get("at"), "at", default)
     session.check_place(branch_of(request), at)
     return at
 
@@ -89,36 +93,42 @@ def call_of(request: Request) -> int | None:
 
 
 def is_owner(request: Request, session: Session) -> bool:
-    """Whether the reader may act on a session; on the built-in one everybody may."""
-    if not session.id:
-        return True
-    return owns(session, secret_of(request))
+    """Whether the reader may act: on a session its owner, on all others everybody, on none in an embed."""
+    if asked_source(request).embedded:
+        return False
+    return not session.id or owns(session, secret_of(request))
 
 
 def page_answer(request: Request, session: Session, context: FrameContext, status: int = 200) -> Response:
-    """The whole page around a frame."""
-    return html(request, "page.html", PageContext(context, is_owner(request, session), not session.id), status)
+    """The whole page around a frame; also the answer to a refused form, under the form's address."""
+    source = asked_source(request)
+    here, base = way_back(request, source)
+    select = "" if session.origin is None or "at" in request.query_params else session.origin.select
+    story = session.origin.story if session.origin is not None else None
+    told = tour(story, context.view, request.query_params.get("sel", "")) if story is not None else None
+    may_act, page = is_owner(request, session), source.opened.page
+    around = PageContext(context, may_act, source.embedded, here, base, page, select, told)
+    return html(request, "page.html", around, status)
 
 
-async def _page(request: Request, session_id: str, default: int | None) -> Response:
+async def _page(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:
             moment = Moment.of(session, cursor)
-            return page_answer(
-                request, session, frame(moment, notice=_notice(request, moment, at), call=call_of(request))
-            )
+            told = _notice(request, session, moment, at)
+            return page_answer(request, session, frame(moment, notice=told, call=call_of(request)))
 
         return await sessions.in_thread(render)
 
 
-async def _frame(request: Request, session_id: str, default: int | None) -> Response:
+async def _frame(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         start = whole_number(request.query_params.get("from"), "from", -1)
         cursor = await sessions.seek(session, at)
         call = call_of(request)
@@ -138,15 +148,14 @@ def frame_answer(
 ) -> Response:
     """A frame: a change on top of the moment `start` where that is the one before."""
     moment = Moment.of(session, cursor)
-    if cursor.at < at:
-        notice = short_replay(moment, at)
+    notice = cut_short(session, moment, at) or notice
     return html(request, "frame.html", frame(moment, start, notice=notice, call=call, new_place=new_place))
 
 
-def _notice(request: Request, moment: Moment, at: int) -> Notice | None:
+def _notice(request: Request, session: Session, moment: Moment, at: int) -> Notice | None:
     """What a page has to say: that a replay was cut short, or what came of the action that led here."""
-    if moment.at < at:
-        return short_replay(moment, at)
+    if (cut := cut_short(session, moment, at)) is not None:
+        return cut
     parts = parts_of(request)
     under_way = parts.runs.find(moment.session_id, moment.branch)
     if under_way is not None:
@@ -159,14 +168,14 @@ def _notice(request: Request, moment: Moment, at: int) -> Notice | None:
     return came_notice(moment, left, connector if connector in CONNECTOR else "")
 
 
-async def _block(request: Request, session_id: str, block: str, default: int | None) -> Response:
+async def _block(request: Request, source: Source, block: str) -> Response:
     sessions = parts_of(request).sessions
     block_id = whole_number(block, "block", 0)
-    async with sessions.opened(session_id, branch_of(request)) as session:
+    async with sessions.opened(source, branch_of(request)) as session:
         most = session.branch.config.num_blocks - 1
         if block_id > most:
             raise _NoBlockError(f"There is no block {block_id}: the ids go from 0 to {most}.", "block")
-        at = place_of(request, session, default)
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:

@@ -19,8 +19,10 @@ from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_
 from app.routes.forms import Asked as Typed
 from app.routes.forms import read_fields
 from app.routes.pages import branch_of, call_of, place_of
+from app.routes.places import asked_source
 from app.services.acting import check_alone
 from app.services.errors import UnavailableError
+from app.services.sources import Source
 from engine.actions import AddRequest
 from engine.errors import InputError
 from engine.probe import Arguments, Draft, draft
@@ -32,58 +34,34 @@ NUMBER: Final = re.compile(r"-?[0-9]{1,19}\Z")
 YES_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 
 
-@router.get("/call")
-async def builtin_call(request: Request) -> Response:
-    """Another call of a step of the built-in scenario."""
-    return await _call(request, "", default=0)
+@router.get("/{source:source}/call")
+async def call(request: Request) -> Response:
+    """Another call of a step."""
+    return await _call(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/call")
-async def session_call(request: Request, session_id: str) -> Response:
-    """Another call of a step of a session."""
-    return await _call(request, session_id, default=None)
+@router.get("/{source:source}/probe")
+async def probe(request: Request) -> Response:
+    """A probe."""
+    return await _probe(request, asked_source(request))
 
 
-@router.get("/probe")
-async def builtin_probe(request: Request) -> Response:
-    """A probe of the built-in scenario."""
-    return await _probe(request, "", default=0)
+@router.get("/{source:source}/why")
+async def why(request: Request) -> Response:
+    """A Why? card."""
+    return await _why(request, asked_source(request))
 
 
-@router.get("/s/{session_id}/probe")
-async def session_probe(request: Request, session_id: str) -> Response:
-    """A probe of a session."""
-    return await _probe(request, session_id, default=None)
+@router.get("/{source:open}/draft")
+async def help_composing(request: Request) -> Response:
+    """Help while composing a request."""
+    return await _draft(request, asked_source(request))
 
 
-@router.get("/why")
-async def builtin_why(request: Request) -> Response:
-    """A Why? card of the built-in scenario."""
-    return await _why(request, "", default=0)
-
-
-@router.get("/s/{session_id}/why")
-async def session_why(request: Request, session_id: str) -> Response:
-    """A Why? card of a session."""
-    return await _why(request, session_id, default=None)
-
-
-@router.get("/draft")
-async def builtin_draft(request: Request) -> Response:
-    """Help while composing a request for the built-in scenario."""
-    return await _draft(request, "", default=0)
-
-
-@router.get("/s/{session_id}/draft")
-async def session_draft(request: Request, session_id: str) -> Response:
-    """Help while composing a request for a session."""
-    return await _draft(request, session_id, default=None)
-
-
-async def _call(request: Request, session_id: str, default: int | None) -> Response:
+async def _call(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:
@@ -97,10 +75,10 @@ async def _call(request: Request, session_id: str, default: int | None) -> Respo
 # ---- probe
 
 
-async def _probe(request: Request, session_id: str, default: int | None) -> Response:
+async def _probe(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
 
         def render() -> Response:
@@ -135,11 +113,11 @@ def _asked(request: Request) -> Asked:
 # ---- why
 
 
-async def _why(request: Request, session_id: str, default: int | None) -> Response:
+async def _why(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
     about, name = request.query_params.get("about", ""), request.query_params.get("id", "")
-    async with sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await sessions.seek(session, at)
         here = await sessions.in_thread(lambda: view(Moment.of(session, cursor)))
         told = told_at(Moment.of(session, cursor), about, name)
@@ -158,12 +136,12 @@ async def _why(request: Request, session_id: str, default: int | None) -> Respon
 # ---- draft
 
 
-async def _draft(request: Request, session_id: str, default: int | None) -> Response:
+async def _draft(request: Request, source: Source) -> Response:
     parts = parts_of(request)
     typed = Typed("add", typed=dict(request.query_params))
     read_fields(typed)
-    async with parts.sessions.opened(session_id, branch_of(request)) as session:
-        at = place_of(request, session, default)
+    async with parts.sessions.opened(source, branch_of(request)) as session:
+        at = place_of(request, session)
         cursor = await parts.sessions.seek(session, at)
 
         def render() -> Response:

@@ -3,12 +3,13 @@
 ::
 
     ServiceError
-    ├── UnknownSessionError      404
+    ├── UnknownSessionError, UnknownStoryError, UnknownLinkError      404
     ├── NoAnswerError            404  a question that makes no sense at this moment
     ├── NotOwnerError            403  whoever lacks the secret looks only
     ├── StaleMomentError               409  an unknown branch, an `at` that isn't there
     ├── BadValueError            422  a field or a parameter; `where` names it
     └── UnavailableError         503  nothing can be stored now
+        └── FullError            503  as many are stored as there may be
 """
 
 from __future__ import annotations
@@ -39,6 +40,18 @@ class NoAnswerError(ServiceError):
     status, code = 404, "no_answer"
 
 
+class UnknownStoryError(ServiceError):
+    """There is no story of this name."""
+
+    status, code = 404, "unknown_story"
+
+
+class UnknownLinkError(ServiceError):
+    """There is no short link of this key."""
+
+    status, code = 404, "unknown_link"
+
+
 class NotOwnerError(ServiceError):
     """Only the owner can act."""
 
@@ -61,3 +74,9 @@ class UnavailableError(ServiceError):
     """Nothing can be stored now."""
 
     status, code = 503, "unavailable"
+
+
+class FullError(UnavailableError):
+    """As many are stored as there may be."""
+
+    code = "full"

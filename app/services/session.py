@@ -14,8 +14,12 @@ from typing import Final
 from app.services.columns import Columns
 from app.services.cursor import Cursor
 from app.services.errors import StaleMomentError
+from app.services.limits import check_continued
+from app.services.sources import SESSION, Origin, Source
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
+from engine.errors import InputError
+from engine.scenario import Limits
 
 MAIN: Final = "main"
 """The branch that every session has at first."""
@@ -40,8 +44,22 @@ class Branch:
     second one goes and what lies between two of them doubles. They are never moved, only forked. Views move forward.
     """
 
-    def __init__(self, config: EngineConfig, actions: Sequence[Action] = (), *, has_connector: bool = False) -> None:
-        """A branch that is replayed by `advance`; `has_connector`: also where no action asks for one."""
+    def __init__(
+        self,
+        config: EngineConfig,
+        actions: Sequence[Action] = (),
+        *,
+        has_connector: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        """A branch that is replayed by `advance`.
+
+        Args:
+            config: what the engine runs on.
+            actions: what is replayed.
+            has_connector: also where no action asks for one.
+            limits: of actions that nobody has run yet; the branch ends before the first one that is impossible.
+        """
         self.config = config
         self.actions = list(actions)
         self.has_connector = has_connector or carries_external(actions)
@@ -55,6 +73,9 @@ class Branch:
         self._views: list[Cursor] = []
         self._since = 0.0
         self._cost = 0.0
+        self.limits = limits
+        self.problem: InputError | None = None
+        """What was wrong with the action at which a branch under `limits` had to end."""
 
     @property
     def end(self) -> int:
@@ -85,6 +106,7 @@ class Branch:
         twin._checkpoints = {moment: kept for moment, kept in self._checkpoints.items() if moment <= at}
         twin._interval, twin._views, twin._since, twin._cost = self._interval, [], 0.0, self._cost
         twin.most_checkpoints = self.most_checkpoints
+        twin.limits, twin.problem = self.limits, None
         return twin
 
     def extend(self, actions: Sequence[Action]) -> None:
@@ -122,13 +144,26 @@ class Branch:
     def advance(self, cursor: Cursor, at: int, seconds: float = SLICE_SECONDS) -> float:
         """Replay up to the moment `at`, or for so many seconds of CPU at the most; returns how many it took."""
         start = time.thread_time()
-        while cursor.at < at and time.thread_time() - start < seconds:
+        while cursor.at < min(at, self.end) and time.thread_time() - start < seconds:
             action = self.actions[cursor.at]
-            if cursor is self.head:
+            if cursor is not self.head:
+                cursor.apply(action)
+            elif self.limits is None:
                 self._apply_to_head(action)
             else:
-                cursor.apply(action)
+                self._try_at_head(action, self.limits)
         return time.thread_time() - start
+
+    def _try_at_head(self, action: Action, limits: Limits) -> None:
+        """Execute an action that nobody has run yet, or end the branch before it."""
+        at = self.head.at
+        try:
+            check_continued(action, self.head.simulation, limits, f"actions[{at}]")
+            self._apply_to_head(action)
+        except InputError as error:
+            self.problem = error
+            del self.actions[at:]
+            self.num_added = sum(isinstance(action, AddRequest) for action in self.actions)
 
     def _start(self) -> Cursor:
         return Cursor(self.config, has_connector=self.has_connector)
@@ -188,7 +223,7 @@ class Session:
     """
 
     id: str
-    """ "" for the built-in scenario and for a session that is not stored yet."""
+    """ "" for what is not stored, or not yet."""
     title: str
     secret_sha256: bytes
     branch: Branch
@@ -198,6 +233,8 @@ class Session:
     nodes_used: dict[str, None] = field(default_factory=dict)
     """Branches that were chosen, the latest last."""
     chosen: str = MAIN
+    origin: Origin | None = None
+    """What it shows while it is not stored: a story, a link. None for a session."""
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -212,6 +249,13 @@ class Session:
     def living(self) -> list[Node]:
         """The branches that are not deleted."""
         return [node for node in self.nodes.values() if not node.deleted]
+
+    @property
+    def source(self) -> Source:
+        """Where its page is."""
+        if self.id or self.origin is None:
+            return Source(SESSION, self.id)
+        return self.origin.source
 
     @property
     def weight(self) -> int:

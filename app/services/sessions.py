@@ -18,6 +18,7 @@ from app.services.cursor import Cursor
 from app.services.errors import BadValueError, NotOwnerError, ServiceError, UnavailableError, UnknownSessionError
 from app.services.running import RunEnd
 from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Node, Session, carries_external
+from app.services.sources import SESSION, Source, origin_of
 from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
 from app.store import StaleError, Store, StoredSession, StoreError
@@ -25,7 +26,7 @@ from engine.actions import Action
 from engine.config import EngineConfig
 from engine.errors import InputError
 from engine.record import current_state
-from engine.scenario import Scenario, loads, parse_action
+from engine.scenario import loads, parse_action
 
 T = TypeVar("T")
 WORKERS: Final = 4
@@ -58,12 +59,9 @@ class Acted:
 class Sessions:
     """Everything that touches a session's branch runs in a few threads, in slices, and under the session's lock."""
 
-    def __init__(self, settings: Settings, store: Store, builtin: Scenario) -> None:
+    def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
         self.store = store
-        branch = Branch(builtin.config, builtin.actions)
-        branch.advance(branch.head, branch.end, settings.replay_seconds)
-        self.builtin = Session("", builtin.title, b"", branch)
         self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
         self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="replay")
 
@@ -83,26 +81,24 @@ class Sessions:
     # ---- opening
 
     @asynccontextmanager
-    async def opened(self, session_id: str, branch: str = MAIN) -> AsyncIterator[Session]:
-        """A session with its lock held and a branch chosen; "" is the built-in one.
+    async def opened(self, place: Source | str, branch: str = MAIN) -> AsyncIterator[Session]:
+        """A session by its id, or what another source holds, with its lock held and a branch chosen.
 
         Raises:
-            UnknownSessionError: there is none of this id.
-            StaleMomentError: it has no such branch.
+            ServiceError: there is none of this name, or it has no such branch.
+            InputError: a permalink that can't be read.
         """
-        if not session_id:
-            async with self.builtin.lock:
-                self.builtin.choose(branch)
-                yield self.builtin
-            return
-        slot = self._loaded.setdefault(session_id, _Loaded(Session(session_id, "", b"", _nothing())))
-        self._loaded.move_to_end(session_id)
+        source = Source(SESSION, place) if isinstance(place, str) else place
+        key = source.key
+        session_id = source.name if source.is_stored else ""
+        slot = self._loaded.setdefault(key, _Loaded(Session(session_id, "", b"", _nothing())))
+        self._loaded.move_to_end(key)
         slot.users += 1
         try:
             assert slot.session is not None
             async with slot.session.lock:
                 if not slot.weight:
-                    await self._load(slot.session, branch)
+                    await (self._load(slot.session, branch) if session_id else self._read_origin(slot.session, source))
                 slot.weight = slot.weight or 1
                 await self.choose(slot.session, branch)
                 yield slot.session
@@ -111,7 +107,7 @@ class Sessions:
         finally:
             slot.users -= 1
             if not slot.weight and not slot.users:
-                self._loaded.pop(session_id, None)
+                self._loaded.pop(key, None)
             self._unload()
 
     async def _load(self, session: Session, branch: str) -> None:
@@ -120,6 +116,15 @@ class Sessions:
             raise UnknownSessionError("There is no session of this name.", "session")
         session.nodes, session.nodes_used = nodes_of(stored), {}
         session.title, session.secret_sha256 = stored.title, stored.secret_sha256
+
+    async def _read_origin(self, session: Session, source: Source) -> None:
+        """What a source that nothing stores holds; it is replayed by whoever looks."""
+        limits = self.settings.limits
+        origin = await self.in_thread(lambda: origin_of(source, limits, self.store.link))
+        scenario = origin.scenario
+        branch = await self.in_thread(lambda: Branch(scenario.config, scenario.actions, limits=limits))
+        session.origin, session.title = origin, origin.title
+        session.nodes, session.nodes_used = {MAIN: Node(MAIN, MAIN, branch.config, branch=branch)}, {}
 
     async def choose(self, session: Session, branch: str) -> None:
         """Go over to a branch; where it isn't in memory its actions are read, and a parent's replay is gone on with.
@@ -179,6 +184,7 @@ class Sessions:
         branch, spent = session.branch, 0.0
         while branch.head.at < branch.end and spent < self.settings.replay_seconds:
             spent += await self.in_thread(partial(branch.advance, branch.head, branch.end))
+        at = min(at, branch.end)  # a link may end earlier than it said
         cursor = branch.at_hand(at)
         if cursor is None:
             cursor = await self.in_thread(lambda: branch.cursor_for(at))
@@ -189,21 +195,24 @@ class Sessions:
     # ---- acting
 
     @asynccontextmanager
-    async def acting_on(self, session_id: str, secret: str | None, branch: str = MAIN) -> AsyncIterator[Session]:
-        """A session to act on, with a branch chosen; from the built-in one a copy, stored by its first appended action.
+    async def acting_on(self, place: Source | str, secret: str | None, branch: str = MAIN) -> AsyncIterator[Session]:
+        """A session to act on, with a branch chosen; of what is no session a copy, stored by its first appended action.
 
         Raises:
             UnknownSessionError: there is none of this id.
             NotOwnerError: the secret is missing or wrong.
         """
-        async with self.opened(session_id, branch) as session:
-            if session_id:
+        async with self.opened(place, branch) as session:
+            if session.id:
                 if not owns(session, secret):
                     raise NotOwnerError("Only the owner can act; you can look.")
                 yield session
                 return
+            await self.seek(session, session.branch.end)
             copy = await self.in_thread(session.branch.fork)
-        yield Session("", self.builtin.title, b"", copy)
+            copy.extend(session.branch.actions[copy.end :])
+            own = Session("", session.title, b"", copy, origin=session.origin)
+        yield own
 
     async def act(self, session: Session, branch: str, at: int, action: Action, *, instead: bool = False) -> Acted:
         """Move on, append or branch, as the rules say.
@@ -352,7 +361,7 @@ class Sessions:
         actions = texts_of(main.branch.actions)
         stored = StoredSession(session_id, sha256, session.title, json.dumps(main.config.to_json()), tuple(actions))
         await self.in_thread(lambda: self.store.create(stored, MAIN))
-        session.id, session.secret_sha256 = session_id, sha256
+        session.id, session.secret_sha256, session.origin = session_id, sha256, None
         self._loaded[session_id] = _Loaded(session, 0, session.weight)
         self._unload()
         return secret

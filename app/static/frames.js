@@ -73,12 +73,21 @@ function tell() {
 
 /** What the frame doesn't bring keeps pointing where it did. */
 function moveTo(url) {
-  for (const one of document.querySelectorAll("head link, .top a")) one.setAttribute("href", one.href);
+  for (const one of document.querySelectorAll("head link, .top a, .tour a[href]")) one.setAttribute("href", one.href);
   for (const image of document.querySelectorAll(".top img")) image.src = image.src;
+  leaveStory();
   history.pushState(null, "", url);
 }
 
-/** Acting on the built-in scenario makes a session: the address changes by more than the moment. */
+function leaveStory() {
+  const tour = document.getElementById("tour");
+  if (!tour) return;
+  tour.classList.add("left");
+  for (const part of tour.querySelectorAll(".intro, li")) part.hidden = true;
+  tour.querySelector(".own").hidden = false;
+}
+
+/** Acting on what is no session makes one: the address changes by more than the moment. */
 function isNewSession(ctx) {
   return Boolean(ctx.hx?.pushurl) && !ctx.hx.pushurl.startsWith("?");
 }

@@ -2,7 +2,7 @@
 
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
-const CHARACTERS = { "?": "help", r: "go-run", u: "go-until", p: "play", b: "go-branches" };
+const CHARACTERS = { "?": "help", r: "go-run", u: "go-until", p: "play", b: "go-branches", s: "go-share", n: "tour-next", N: "tour-back" };
 
 /** Whether keys that are characters do anything; who dictates to the computer may switch them off. */
 function characterKeys() {

@@ -9,25 +9,29 @@ import { watchKeys } from "./keyboard.js";
 import { Panels } from "./panels.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
+import { watchShare } from "./share.js";
 import { watchTime } from "./time.js";
+import { Tour } from "./tour.js";
 
 const model = new Model();
 const figures = new Figures(model);
 const card = new Card();
 const selection = new Selection(model, figures, card);
 const panels = new Panels(figures);
+const tour = new Tour(model, selection);
 
 async function show(names) {
   const unveiled = selection.refresh();
   panels.refresh();
   await figures.draw(new Set([...names, ...unveiled]));
+  tour.refresh();
   document.documentElement.dataset.shown = model.at; // for tests and benchmarks: this moment is painted
 }
 
 function watchPage() {
-  document.getElementById("theme").addEventListener("click", toggleTheme);
+  document.getElementById("theme")?.addEventListener("click", toggleTheme);
   const keys = document.getElementById("keys");
-  document.getElementById("help").addEventListener("click", () => keys.showModal());
+  document.getElementById("help")?.addEventListener("click", () => keys.showModal());
   document.addEventListener("click", (event) => {
     if (event.target.closest(".card .close")) selection.close();
   });
@@ -39,6 +43,7 @@ watchFrames(model, show);
 watchKeys(selection, panels);
 watchTime(model);
 watchBranches();
+watchShare();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
-window.poolscope = { model, figures, selection };
+window.poolscope = { model, figures, selection, tour };

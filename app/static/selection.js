@@ -174,11 +174,18 @@ export class Selection {
     return this.figures.setSpot(this.#spotOf(null));
   }
 
-  /** The selection is in the URL: `block:3`, or `request:` with the id. */
+  /** The selection is in the URL; where a link says nothing, the page has what it selects. */
   restore() {
-    const [kind, ...rest] = (new URLSearchParams(location.search).get("sel") ?? "").split(":");
+    this.choose(new URLSearchParams(location.search).get("sel") ?? document.body.dataset.select ?? "");
+  }
+
+  /** Select `block:3`, or `request:` with the id; "" lets go of everything. */
+  choose(what) {
+    const [kind, ...rest] = what.split(":");
     const name = rest.join(":");
     const block = Number(name);
+    if (kind !== "block" && this.selected !== null) this.close();
+    if (kind !== "request" && this.request !== null) this.pick(null);
     if (kind === "block" && /^\d+$/.test(name) && block < this.model.pool.size) {
       this.select(block, this.#middle(this.figures.hosts.pool, this.figures.hosts.pool.boxes(block)[0]));
     }

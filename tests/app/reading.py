@@ -6,11 +6,13 @@ import json
 import re
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urljoin
 
 from httpx2 import Response
 from starlette.testclient import TestClient
 
 HTMX = {"HX-Request": "true"}
+LESSON = "/story/one-call"
 
 
 class _Text(HTMLParser):
@@ -57,11 +59,15 @@ def figures_of(response: Response) -> dict[str, Any]:
 
 
 def new_session(client: TestClient, at: int = 15, kind: str = "step", **fields: str) -> str:
-    """Make a session by acting on the built-in scenario; returns the path of its page."""
-    answer = client.post(f"/{kind}", data={"branch": "main", "at": str(at), **fields})
+    """Make a session by acting on the first lesson; returns the path of its page."""
+    answer = client.post(f"{LESSON}/{kind}", data={"branch": "main", "at": str(at), **fields})
     assert answer.status_code == 303, answer.text
-    path = answer.headers["location"].partition("?")[0]
-    return f"/{path}"
+    return landed(answer).partition("?")[0]
+
+
+def landed(answer: Response) -> str:
+    """Where a redirect leads, below the root."""
+    return urljoin(answer.request.url.path, answer.headers["location"])
 
 
 def end_of(client: TestClient, page: str) -> int:

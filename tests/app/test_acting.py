@@ -7,16 +7,16 @@ from starlette.testclient import TestClient
 from app.settings import Settings
 from app.store import Store
 from tests.app.conftest import browser
-from tests.app.reading import HTMX, end_of, figures_of, new_session, text_of
+from tests.app.reading import HTMX, end_of, figures_of, landed, new_session, text_of
 
 
 def test_looking_stores_nothing(client: TestClient, settings: Settings) -> None:
     for path in (
         "/",
-        "/?at=15",
-        "/frame?at=3&from=2",
-        "/block/7?at=9",
-        "/branches",
+        "/story/one-call?at=15",
+        "/story/one-call/frame?at=3&from=2",
+        "/story/one-call/block/7?at=9",
+        "/story/one-call/branches",
         "/healthz",
         "/nothing",
         "/s/unknown",
@@ -26,16 +26,16 @@ def test_looking_stores_nothing(client: TestClient, settings: Settings) -> None:
 
 
 def test_moving_over_recorded_actions_of_the_builtin_stores_nothing(client: TestClient, settings: Settings) -> None:
-    answer = client.post("/step", data={"branch": "main", "at": "3"})
-    assert (answer.status_code, answer.headers["location"]) == (303, "./?branch=main&at=4")
+    answer = client.post("/story/one-call/step", data={"branch": "main", "at": "3"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "../../story/one-call?branch=main&at=4")
     assert "set-cookie" not in answer.headers
     assert Store(settings.data).count() == (0, 0)
 
 
 def test_the_first_action_makes_a_session(client: TestClient, settings: Settings) -> None:
-    answer = client.post("/step", data={"branch": "main", "at": "15"})
+    answer = client.post("/story/one-call/step", data={"branch": "main", "at": "15"})
     assert answer.status_code == 303
-    page = "/" + answer.headers["location"]
+    page = landed(answer)
     assert page.startswith("/s/")
     assert page.endswith("?branch=main&at=16")
     cookie = answer.headers["set-cookie"]
@@ -48,14 +48,14 @@ def test_the_first_action_makes_a_session(client: TestClient, settings: Settings
 
 
 def test_htmx_gets_a_frame_and_the_new_address(client: TestClient) -> None:
-    answer = client.post("/step", data={"branch": "main", "at": "15"}, headers=HTMX)
+    answer = client.post("/story/one-call/step", data={"branch": "main", "at": "15"}, headers=HTMX)
     assert answer.status_code == 200
     assert figures_of(answer)["from"] == 15
-    assert answer.headers["hx-push-url"].startswith("s/")
-    page = answer.headers["hx-push-url"].partition("?")[0]
-    again = client.post(f"/{page}/step", data={"branch": "main", "at": "16"}, headers=HTMX)
+    assert answer.headers["hx-push-url"].startswith("../s/")
+    page = answer.headers["hx-push-url"].partition("?")[0].removeprefix("..")
+    again = client.post(f"{page}/step", data={"branch": "main", "at": "16"}, headers=HTMX)
     assert (again.status_code, again.headers["hx-push-url"]) == (200, "?branch=main&at=17")
-    assert f'action="{page.removeprefix("s/")}/run"' in again.text
+    assert f'action="{page.removeprefix("/s/")}/run"' in again.text
 
 
 def test_a_double_click_appends_once(client: TestClient) -> None:
@@ -81,7 +81,7 @@ def test_a_second_tab_that_is_behind_makes_a_branch(client: TestClient) -> None:
 
 def test_moments_that_are_not_there(client: TestClient) -> None:
     page = new_session(client)
-    for path in (f"{page}?at=17", f"{page}?branch=other", f"{page}/frame?at=99", "/?at=16"):
+    for path in (f"{page}?at=17", f"{page}?branch=other", f"{page}/frame?at=99", "/story/one-call?at=16"):
         answer = client.get(path)
         assert answer.status_code == 409
         assert "href=" in answer.text
@@ -131,8 +131,8 @@ def test_a_restart_gives_the_same_page(client: TestClient, settings: Settings) -
 
 
 def test_run_goes_on_until_no_request_is_left(client: TestClient) -> None:
-    answer = client.post("/run", data={"at": "0"})
-    page = "/" + answer.headers["location"]
+    answer = client.post("/story/one-call/run", data={"at": "0"})
+    page = landed(answer)
     assert "-nothing_left" in page
     words = text_of(client.get(page))
     assert "No request is left." in words

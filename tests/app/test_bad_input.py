@@ -58,7 +58,7 @@ def test_over_http(client: TestClient, body: str, status: int, code: str, where:
 
 
 def test_not_utf8(client: TestClient) -> None:
-    answer = client.post("/add", content=b'{"id": "\xff"}', headers=ASKS)
+    answer = client.post("/story/one-call/add", content=b'{"id": "\xff"}', headers=ASKS)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "malformed_json")
 
 
@@ -95,7 +95,7 @@ FIELDS = {"at": "15", "id": "A", "tokens": "20", "max_tokens": "2"}
 )
 def test_beside_the_field(client: TestClient, change: dict[str, str], field: str, message: str) -> None:
     for headers in ({}, HTMX):
-        answer = client.post("/add", data=FIELDS | change, headers=headers)
+        answer = client.post("/story/one-call/add", data=FIELDS | change, headers=headers)
         assert answer.status_code in (413, 422)
         inputs: dict[str, dict[str, Any]] = {
             str(tag["name"]): tag for name, tag in tags_of(answer) if name == "input" and "name" in tag
@@ -110,7 +110,9 @@ def test_beside_the_field(client: TestClient, change: dict[str, str], field: str
 
 def test_every_wrong_field_is_told_at_once(client: TestClient) -> None:
     answer = client.post(
-        "/add", data={"at": "15", "id": "A", "tokens": "x", "max_tokens": "y", "priority": "z"}, headers=HTMX
+        "/story/one-call/add",
+        data={"at": "15", "id": "A", "tokens": "x", "max_tokens": "y", "priority": "z"},
+        headers=HTMX,
     )
     wrong = [tag["name"] for name, tag in tags_of(answer) if tag.get("aria-invalid") == "true"]
     assert wrong == ["tokens", "max_tokens", "priority"]
@@ -132,7 +134,7 @@ def test_the_suggested_id_is_free(client: TestClient) -> None:
 def test_limits_on_actions(settings: Settings) -> None:
     tight = replace(settings, limits=replace(settings.limits, actions=17, add_requests=4))
     with browser(tight) as client:
-        answer = client.post("/add", data=FIELDS, headers={"Accept": "application/json"})
+        answer = client.post("/story/one-call/add", data=FIELDS, headers={"Accept": "application/json"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "over_limit")
         page = new_session(client)
         client.post(f"{page}/step", data={"at": "16"})

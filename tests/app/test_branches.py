@@ -58,7 +58,7 @@ def test_step_here_instead(client: TestClient) -> None:
 
 
 def test_a_branch_of_the_builtin_makes_a_session_with_both(client: TestClient) -> None:
-    told = post(client, "/add", at=3, **ADD)
+    told = post(client, "/story/one-call/add", at=3, **ADD)
     page = f"/s/{told['session']}"
     assert (told["branch"], told["at"]) == ("b2", 4)
     assert end_of(client, page) == 15

@@ -11,7 +11,7 @@ from tests.app.reading import figures_of, text_of
 
 
 def at(client: TestClient, moment: int) -> dict[str, Any]:
-    return figures_of(client.get(f"/?at={moment}"))
+    return figures_of(client.get(f"/story/one-call?at={moment}"))
 
 
 def table(data: dict[str, Any], name: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_admission_takes_13_though_7_blocks_are_new(client: TestClient) -> None:
 
 
 def test_the_call_in_words(client: TestClient) -> None:
-    words = text_of(client.get("/?at=6"))
+    words = text_of(client.get("/story/one-call?at=6"))
     assert "Granted. R reuses 8 cached blocks and takes 7 new ones." in words
     assert "The free queue gives up 13: 6 idle hits and 7 from its head." in words
     assert "With the watermark of 5 that is 18 of 40; 22 stay to spare." in words
@@ -62,7 +62,7 @@ def test_the_call_in_words(client: TestClient) -> None:
 
 
 def test_the_refusal_in_words(client: TestClient) -> None:
-    words = text_of(client.get("/?at=15"))
+    words = text_of(client.get("/story/one-call?at=15"))
     assert "Refused. second needs 38 blocks, and 21 more would have to be free." in words
     assert "The whole sequence of 600 tokens takes 38 blocks and 5 must stay behind: 43. Only 22 are free." in words
     assert "Waiting pass: admission stops" in words
@@ -71,7 +71,7 @@ def test_the_refusal_in_words(client: TestClient) -> None:
 
 
 def test_the_log_tells_the_step(client: TestClient) -> None:
-    words = text_of(client.get("/?at=6"))
+    words = text_of(client.get("/story/one-call?at=6"))
     assert "Scheduled 101 tokens of 2048: holder 1, R 100." in words
     assert "R found 128 of its 300 tokens in 8 cached blocks." in words
     assert "R took 7 blocks, 67–73; nothing was evicted." in words
@@ -83,21 +83,21 @@ def test_the_start_is_empty(client: TestClient) -> None:
     data = at(client, 0)
     assert (data["at"], data["pool"]["cells"], data["tables"], data["hashes"]["chains"]) == (0, [], [], [])
     assert data["queue"]["head"][:3] == [[1, 0, 0], [2, 0, 0], [3, 0, 0]]
-    assert client.get("/").text == client.get("/?branch=main&at=0").text
+    assert client.get("/story/one-call").text == client.get("/story/one-call?branch=main&at=0").text
 
 
 def test_a_block_tells_its_life(client: TestClient) -> None:
-    words = text_of(client.get("/block/3?at=6"))
+    words = text_of(client.get("/story/one-call/block/3?at=6"))
     assert "handed out to warm, from place 2 of the free queue" in words
     assert "freed by warm, which finished" in words
     assert "hit by R, which took it from place 39 of the free queue; ref_cnt 0 → 1" in words
     assert "tokens 32 to 47" in words
-    assert "hit by R" not in text_of(client.get("/block/3?at=5"))
+    assert "hit by R" not in text_of(client.get("/story/one-call/block/3?at=5"))
 
 
 def test_frames_and_pages_hold_the_same_partials(client: TestClient) -> None:
     for moment in range(16):
-        page, frame = client.get(f"/?at={moment}"), client.get(f"/frame?at={moment}")
+        page, frame = client.get(f"/story/one-call?at={moment}"), client.get(f"/story/one-call/frame?at={moment}")
         assert figures_of(page) == figures_of(frame)
         for words in ("Scheduled", "Granted", "Refused", "Waiting", "Running"):
             assert (words in text_of(page)) == (words in text_of(frame)), words

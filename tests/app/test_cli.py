@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.main import BUILTIN
 from engine.scenario import read_scenario
+
+BUILTIN = Path(__file__).parent.parent / "fixtures" / "one-call.json"
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 ROOT = Path(__file__).parent.parent.parent

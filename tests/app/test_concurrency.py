@@ -15,7 +15,7 @@ def test_equal_clicks_at_the_same_time_append_once(settings: Settings) -> None:
         transport = httpx2.ASGITransport(app=create_app(settings))
         headers = {"Origin": "http://testserver", "Accept": "application/json"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://testserver", headers=headers) as client:
-            made = await client.post("/step", data={"at": "15"})
+            made = await client.post("/story/one-call/step", data={"at": "15"})
             page = f"/s/{made.json()['session']}"
             looks = [client.get(f"{page}/frame?at={at}&from={at - 1}") for at in range(1, 16)]
             clicks = [client.post(f"{page}/step", data={"at": "16"}) for _ in range(20)]
@@ -33,7 +33,7 @@ def test_a_session_that_is_loaded_by_many_at_once_is_loaded_once(settings: Setti
     async def look() -> set[str]:
         transport = httpx2.ASGITransport(app=create_app(settings))
         async with httpx2.AsyncClient(transport=transport, base_url="http://testserver") as client:
-            made = await client.post("/step", data={"at": "15"}, headers={"Accept": "application/json"})
+            made = await client.post("/story/one-call/step", data={"at": "15"}, headers={"Accept": "application/json"})
             page = f"/s/{made.json()['session']}"
         again = httpx2.ASGITransport(app=create_app(settings))
         async with httpx2.AsyncClient(transport=again, base_url="http://testserver") as client:

@@ -87,7 +87,7 @@ def test_each_rejection_stands_beside_its_field(
     client: TestClient, settings: Settings, change: dict[str, str], field: str, message: str
 ) -> None:
     sent = {name: text for name, text in (FIELDS | change).items() if text}
-    answer = client.post("/config", data=sent)
+    answer = client.post("/story/one-call/config", data=sent)
     assert answer.status_code in (413, 422)
     fields = fields_of(answer)
     assert [name for name, tag in fields.items() if tag.get("aria-invalid") == "true"] == [field]
@@ -98,6 +98,8 @@ def test_each_rejection_stands_beside_its_field(
 
 
 def test_every_wrong_field_is_told_at_once(client: TestClient) -> None:
-    answer = client.post("/config", data=FIELDS | {"num_blocks": "x", "policy": "y", "groups.0.block_size": "z"})
+    answer = client.post(
+        "/story/one-call/config", data=FIELDS | {"num_blocks": "x", "policy": "y", "groups.0.block_size": "z"}
+    )
     wrong = [name for name, tag in fields_of(answer).items() if tag.get("aria-invalid") == "true"]
     assert wrong == ["num_blocks", "policy", "groups.0.block_size"]

@@ -19,7 +19,7 @@ from app.store import Store, StoredSession
 from engine.config import EngineConfig, GroupConfig
 from engine.scenario import Limits
 from tests.app.conftest import browser
-from tests.app.reading import end_of, new_session, tags_of, text_of
+from tests.app.reading import end_of, landed, new_session, tags_of, text_of
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*.json.gz"))
 BUILTIN = {"num_blocks": "101", "block_size": "16", "max_model_len": "4096", "max_num_batched_tokens": "2048"}
@@ -50,7 +50,7 @@ def fields_of(answer: Response) -> dict[str, dict[str, str | None]]:
 def test_every_option_has_its_place_its_sentence_and_its_flag(client: TestClient) -> None:
     listed = [name for section in SECTIONS.values() for name in section]
     assert sorted([*listed, "groups"]) == sorted(EngineConfig.options())
-    page = client.get("/config")
+    page = client.get("/story/one-call/config")
     words, fields = text_of(page), fields_of(page)
     for name, option in EngineConfig.options().items():
         assert name == "groups" or name in fields
@@ -62,12 +62,12 @@ def test_every_option_has_its_place_its_sentence_and_its_flag(client: TestClient
 
 
 def test_the_form_holds_the_present_config(client: TestClient) -> None:
-    values = {name: tag.get("value") for name, tag in fields_of(client.get("/config")).items()}
+    values = {name: tag.get("value") for name, tag in fields_of(client.get("/story/one-call/config")).items()}
     assert {name: values[name] for name in BUILTIN} == BUILTIN
     assert (values["watermark"], values["long_prefill_token_threshold"]) == ("0.05", "100")
     page = new_session(client)
     assert 'value="101"' in client.get(f"{page}/config").text
-    assert f'href="..{page}/config?branch=main&amp;at=16"' in client.get(page).text
+    assert f'href="{page.rpartition("/")[2]}/config?branch=main&amp;at=16"' in client.get(page).text
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name.removesuffix(".json.gz"))
@@ -135,10 +135,12 @@ def test_what_the_form_holds_reads_back_as_the_config(path: Path) -> None:
 def test_each_option_comes_through(
     client: TestClient, settings: Settings, change: dict[str, str], written: dict[str, Any]
 ) -> None:
-    answer = client.post("/config", data={name: text for name, text in (FIELDS | change).items() if text})
+    answer = client.post(
+        "/story/one-call/config", data={name: text for name, text in (FIELDS | change).items() if text}
+    )
     got = config_of(settings, answer)
     assert {name: got.get(name) for name in written} == written
-    page = f"/{answer.headers['location'].partition('?')[0]}"
+    page = landed(answer).partition("?")[0]
     assert config_of(settings, client.post(f"{page}/config", data=values_of(client.get(f"{page}/config")))) == got
 
 
@@ -156,10 +158,10 @@ def values_of(page: Response) -> dict[str, str]:
 
 
 def test_a_new_session_is_empty_and_the_readers_own(client: TestClient, settings: Settings) -> None:
-    answer = client.post("/config", data=FIELDS)
+    answer = client.post("/story/one-call/config", data=FIELDS)
     found = stored(settings, answer)
     assert (found.title, found.actions) == ("Blank session", ())
-    assert answer.headers["location"] == f"s/{found.id}?branch=main&at=0"
+    assert landed(answer) == f"/s/{found.id}?branch=main&at=0"
     cookie = answer.headers["set-cookie"]
     assert f"Path=/s/{found.id}" in cookie
     assert "HttpOnly" in cookie
@@ -177,7 +179,7 @@ def test_the_same_actions_on_another_config(client: TestClient, settings: Settin
     with browser(settings) as stranger:  # whoever looks may make a copy
         answer = stranger.post(f"{page}/config", data=FIELDS | {"num_blocks": "60", "keep": "on", "at": "9"})
         found = stored(settings, answer)
-        assert answer.headers["location"] == f"../{found.id}?branch=main&at=9"
+        assert landed(answer) == f"/s/{found.id}?branch=main&at=9"
         assert (found.title, len(found.actions)) == ("One call, traced", 16)
         assert "60 blocks of 16 tokens" in text_of(stranger.get(f"/s/{found.id}?at=9"))
     original = Store(settings.data).load(page.removeprefix("/s/"), "main")
@@ -212,7 +214,9 @@ def test_actions_that_cannot_run_are_named_in_words(
 
 def test_over_http(client: TestClient, settings: Settings) -> None:
     asks = {"Accept": "application/json"}
-    good = client.post("/config", json={"config": {"num_blocks": 33}, "keep_actions": False}, headers=asks)
+    good = client.post(
+        "/story/one-call/config", json={"config": {"num_blocks": 33}, "keep_actions": False}, headers=asks
+    )
     assert (good.status_code, good.json()["at"]) == (201, 0)
     for body, status, code, where in (
         ({"config": {"num_blocks": 0}}, 422, "invalid_config", "config.num_blocks"),
@@ -227,7 +231,7 @@ def test_over_http(client: TestClient, settings: Settings) -> None:
             "actions[0].prompt",
         ),
     ):
-        answer = client.post("/config", json=body, headers=asks)
+        answer = client.post("/story/one-call/config", json=body, headers=asks)
         error = answer.json()["error"]
         assert (answer.status_code, error["code"], error["where"]) == (status, code, where)
     assert Store(settings.data).count() == (1, 0)
@@ -236,7 +240,7 @@ def test_over_http(client: TestClient, settings: Settings) -> None:
 def test_a_pool_over_the_limit_of_the_server(settings: Settings) -> None:
     tight = replace(settings, limits=replace(settings.limits, blocks=50))
     with browser(tight) as client:
-        answer = client.post("/config", data=FIELDS)
+        answer = client.post("/story/one-call/config", data=FIELDS)
         assert answer.status_code == 413
         assert "101 blocks are more than this program takes. Expected: at most 50." in text_of(answer)
 
@@ -251,6 +255,6 @@ def test_the_form_of_a_branch_has_its_config_and_its_actions(client: TestClient)
     fields = {**values_of(shown), "keep": "on"}
     made = client.post(f"{page}/config?branch=b2&at=17", data=fields)
     assert made.headers["location"].endswith("?branch=main&at=17")
-    new = f"/s/{made.headers['location'].partition('?')[0].removeprefix('../')}"
+    new = landed(made).partition("?")[0]
     assert "own" in text_of(client.get(new))
     assert client.get(f"{page}/config?branch=b9").status_code == 409

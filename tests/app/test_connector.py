@@ -24,7 +24,7 @@ from engine.record import current_state
 from engine.scenario import Limits, parse_scenario
 from engine.tokens import Own, Span
 from tests.app.conftest import browser
-from tests.app.reading import HTMX, end_of, figures_of, new_session, tags_of, text_of
+from tests.app.reading import HTMX, LESSON, end_of, figures_of, landed, new_session, tags_of, text_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 EXTERNAL = {"id": "X", "tokens": "40", "max_tokens": "2", "external_tokens": "32"}
@@ -63,11 +63,11 @@ def test_a_later_connector_replays_the_branch_and_says_so(client: TestClient, se
 
 
 def test_without_javascript_and_over_http(client: TestClient) -> None:
-    answer = client.post("/add", data={"at": "15", **EXTERNAL})
+    answer = client.post("/story/one-call/add", data={"at": "15", **EXTERNAL})
     assert answer.headers["location"].endswith("?branch=main&at=16&connector=same")
-    assert NOTICE in text_of(client.get(f"/{answer.headers['location']}"))
+    assert NOTICE in text_of(client.get(landed(answer)))
     body = {"at": 15, "id": "X", "prompt": {"tokens": 40}, "max_tokens": 2, "external": {"tokens": 32}}
-    made = client.post("/add", json=body, headers={"Accept": "application/json"}).json()
+    made = client.post("/story/one-call/add", json=body, headers={"Accept": "application/json"}).json()
     assert (made["at"], made["replayed_with_connector"]) == (16, True)
 
 
@@ -93,7 +93,7 @@ def test_what_a_connector_changes_is_the_order_of_the_free_queue() -> None:
 
 def test_the_notice_says_when_the_present_has_changed(client: TestClient) -> None:
     config = {"num_blocks": 9, "block_size": 4, "groups": [{"kind": "sliding_window", "sliding_window": 6}]}
-    made = client.post("/config", json={"config": config}, headers={"Accept": "application/json"})
+    made = client.post("/story/one-call/config", json={"config": config}, headers={"Accept": "application/json"})
     page = f"/s/{made.json()['session']}"
     client.post(f"{page}/add", data={"at": "0", "id": "a", "tokens": "20", "max_tokens": "1"})
     client.post(f"{page}/step", data={"at": "1"})
@@ -109,7 +109,7 @@ WITHOUT, WITH = [6, 7, 8, 5, 4, 3, 2, 1], [6, 7, 8, 3, 2, 1, 5, 4]
 def window_session(client: TestClient) -> str:
     """`window_branch` as a session."""
     config = {"num_blocks": 9, "block_size": 4, "groups": [{"kind": "sliding_window", "sliding_window": 6}]}
-    page = f"/s/{client.post('/config', json={'config': config}, headers=ASKS).json()['session']}"
+    page = f"/s/{client.post(f'{LESSON}/config', json={'config': config}, headers=ASKS).json()['session']}"
     client.post(f"{page}/add", data={"at": "0", "id": "a", "tokens": "20", "max_tokens": "1"})
     client.post(f"{page}/step", data={"at": "1"})
     return page
@@ -195,7 +195,7 @@ def test_a_refused_action_leaves_the_branch_without_a_connector(client: TestClie
 
 def test_with_several_groups_the_composer_offers_none(client: TestClient) -> None:
     config = {"num_blocks": 33, "groups": [{"kind": "full_attention"}, {"kind": "mamba"}]}
-    made = client.post("/config", json={"config": config}, headers={"Accept": "application/json"})
+    made = client.post("/story/one-call/config", json={"config": config}, headers={"Accept": "application/json"})
     page = f"/s/{made.json()['session']}"
     names = {tag.get("name") for _, tag in tags_of(client.get(page))}
     assert "tokens" in names

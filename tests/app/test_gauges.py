@@ -30,7 +30,7 @@ def add(name: str, tokens: int, shared: int = 0, max_tokens: int = 9) -> AddRequ
 
 def test_the_series_tell_every_known_moment(client: TestClient) -> None:
     for moment in (0, 6, 15):
-        series = figures_of(client.get(f"/?at={moment}"))["series"]
+        series = figures_of(client.get(f"/story/one-call?at={moment}"))["series"]
         assert series["end"] == 15
         assert series["free"] == [[0, 4, 6, 7, 12], [100, 40, 27, 23, 22]]
         assert series["usage"][1] == [round(1 - free / 100, 9) for free in series["free"][1]]
@@ -40,7 +40,7 @@ def test_the_series_tell_every_known_moment(client: TestClient) -> None:
 
 
 def test_a_change_brings_only_an_appended_point(client: TestClient) -> None:
-    assert "series" not in figures_of(client.get("/frame?at=6&from=5"))
+    assert "series" not in figures_of(client.get("/story/one-call/frame?at=6&from=5"))
     page = new_session(client)
     answer = client.post(f"{page}/add", data={"at": "16", "id": "A", "tokens": "20", "max_tokens": "2"}, headers=HTMX)
     series = figures_of(answer)["series"]
@@ -104,7 +104,7 @@ def test_two_blocks_and_groups_of_other_sizes_break_nothing() -> None:
 
 
 def test_each_gauge_has_a_sentence(client: TestClient) -> None:
-    alt = figures_of(client.get("/?at=6"))["alt"]
+    alt = figures_of(client.get("/story/one-call?at=6"))["alt"]
     assert alt["series"] == (
         "Usage rose from 0.6 to 0.73; the hit rate so far is 11.6 %; 2 run, none wait; nothing was preempted so far."
     )

@@ -82,7 +82,7 @@ def test_nothing_that_was_answered_is_lost(tmp_path: Path, seed: int) -> None:
 
 def act(server: Server, rng: random.Random, page: str, answered: dict[str, int]) -> str:
     if not page:
-        told = server.ask("/step", {"at": 15})
+        told = server.ask("/story/one-call/step", {"at": 15})
     else:
         branch = rng.choice(list(answered))
         at = rng.choice((answered[branch], rng.randint(0, answered[branch])))
@@ -95,7 +95,9 @@ def act(server: Server, rng: random.Random, page: str, answered: dict[str, int])
 
 def test_killed_in_the_middle_of_a_run_the_steps_that_were_told_are_there(tmp_path: Path) -> None:
     server = Server(tmp_path)
-    session = server.ask("/add", {"at": 15, "id": "long", "prompt": {"tokens": 5}, "max_tokens": 4000})["session"]
+    session = server.ask("/story/one-call/add", {"at": 15, "id": "long", "prompt": {"tokens": 5}, "max_tokens": 4000})[
+        "session"
+    ]
     page, at = f"/s/{session}", 16
     server.ask(f"{page}/vary", {"at": 16, "max_model_len": 100_000, "num_blocks": 5_000})
     for number in range(40):

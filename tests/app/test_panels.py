@@ -19,7 +19,7 @@ from engine.config import EngineConfig
 from engine.kv_events import BlockStored
 from engine.tokens import Own
 from tests.app.conftest import browser
-from tests.app.reading import HTMX, figures_of, new_session, tags_of, text_of
+from tests.app.reading import HTMX, LESSON, figures_of, new_session, tags_of, text_of
 from tests.app.scenarios import STEP, add, stored
 from tests.app.test_security import HOSTILE
 
@@ -53,7 +53,7 @@ LOOKS = [
 )
 def test_a_draft_tells_what_it_would_be(client: TestClient, fields: str, words: str) -> None:
     query = fields if "id=" in fields else f"id=new&{fields}"
-    answer = client.get(f"/draft?at=5&{query}", headers=HTMX)
+    answer = client.get(f"/story/one-call/draft?at=5&{query}", headers=HTMX)
     assert answer.status_code == 200
     assert words in text_of(answer)
 
@@ -114,12 +114,16 @@ def test_removed_blocks_are_events_too(client: TestClient, settings: Settings) -
 
 
 def test_another_call_can_be_chosen(client: TestClient) -> None:
-    for path in ("/?at=6&call=0", "/frame?at=6&call=0", "/call?at=6&call=0"):
+    for path in (
+        "/story/one-call?at=6&call=0",
+        "/story/one-call/frame?at=6&call=0",
+        "/story/one-call/call?at=6&call=0",
+    ):
         answer = client.get(path, headers=HTMX if "frame" in path else {})
         current = [attributes for tag, attributes in tags_of(answer) if attributes.get("aria-current") == "true"]
         assert [attributes.get("data-call") for attributes in current] == ["0"]
     for nonsense in ("99", "-1", "x"):
-        assert "R reuses 8 cached blocks" in text_of(client.get(f"/call?at=6&call={nonsense}"))
+        assert "R reuses 8 cached blocks" in text_of(client.get(f"/story/one-call/call?at=6&call={nonsense}"))
 
 
 # ---- shapes
@@ -128,7 +132,7 @@ def test_another_call_can_be_chosen(client: TestClient) -> None:
 @pytest.mark.parametrize("path", LOOKS)
 def test_a_fragment_is_part_of_its_page(client: TestClient, path: str) -> None:
     page = new_session(client)
-    for base in ("/", f"{page}/"):
+    for base in (f"{LESSON}/", f"{page}/"):
         fragment, whole = client.get(f"{base}{path}", headers=HTMX), client.get(f"{base}{path}")
         assert (fragment.status_code, whole.status_code) == (200, 200)
         assert "<!doctype html>" in whole.text
@@ -141,7 +145,7 @@ def test_a_fragment_is_part_of_its_page(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize("path", LOOKS)
 def test_every_link_of_a_whole_page_leads_somewhere(client: TestClient, path: str) -> None:
     page = new_session(client)
-    for base in ("/", f"{page}/"):
+    for base in (f"{LESSON}/", f"{page}/"):
         here = f"http://testserver{base}{path}"
         for tag, attributes in tags_of(client.get(here)):
             href = attributes.get("href")
@@ -155,7 +159,7 @@ def test_looking_stores_nothing(client: TestClient, settings: Settings) -> None:
     file = settings.data / FILE
     before = (file.read_bytes(), (settings.data / f"{FILE}-wal").read_bytes())
     for path in LOOKS:
-        for base in ("/", f"{page}/"):
+        for base in (f"{LESSON}/", f"{page}/"):
             answer = client.get(f"{base}{path}")
             assert "set-cookie" not in answer.headers
     assert (file.read_bytes(), (settings.data / f"{FILE}-wal").read_bytes()) == before
@@ -190,18 +194,18 @@ def test_hostile_ids_are_text_in_every_panel(client: TestClient) -> None:
 
 
 def test_a_change_leaves_out_forms_that_stay_the_same(client: TestClient) -> None:
-    whole, change = client.get("/frame?at=7").text, client.get("/frame?at=7&from=6").text
+    whole, change = client.get("/story/one-call/frame?at=7").text, client.get("/story/one-call/frame?at=7&from=6").text
     assert 'id="add-id"' in whole
     assert 'id="add-id"' not in change
     assert 'id="abort-id"' not in change
     assert len(re.findall(r'name="at" value="7"', change)) >= 3
-    assert 'id="abort-id"' in client.get("/frame?at=6&from=5").text
-    assert 'id="add-send"' in client.get("/frame?at=5&from=4").text
+    assert 'id="abort-id"' in client.get("/story/one-call/frame?at=6&from=5").text
+    assert 'id="add-send"' in client.get("/story/one-call/frame?at=5&from=4").text
 
 
 def test_the_first_act_tells_the_forms_where_they_stand_now(client: TestClient) -> None:
-    answer = client.post("/step", data={"at": "15"}, headers=HTMX)
-    session = answer.headers["hx-push-url"].partition("?")[0].removeprefix("s/")
+    answer = client.post("/story/one-call/step", data={"at": "15"}, headers=HTMX)
+    session = answer.headers["hx-push-url"].partition("?")[0].removeprefix("../s/")
     assert figures_of(answer)["from"] == 15
     assert f'action="{session}/add"' in answer.text
     assert f'action="{session}/reset"' in answer.text

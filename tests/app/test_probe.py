@@ -14,7 +14,7 @@ from tests.app.scenarios import PREEMPTION, STEP, add, shared, stored
 
 
 def test_lookahead_16_takes_one_block(client: TestClient) -> None:
-    words = text_of(client.get("/probe?at=13&request=R&lookahead=16", headers=HTMX))
+    words = text_of(client.get("/story/one-call/probe?at=13&request=R&lookahead=16", headers=HTMX))
     assert "Granted. R takes 1 new block. The free queue gives up 1 from its head. 21 of 22 stay free." in words
     assert "21 ⌈323 ÷ 16⌉ − 20 held" in words
     assert "Return [79] free 22 → 21" in words
@@ -22,14 +22,14 @@ def test_lookahead_16_takes_one_block(client: TestClient) -> None:
 
 
 def test_a_waiting_request_is_asked_for_with_its_lookup(client: TestClient) -> None:
-    words = text_of(client.get("/probe?at=5&request=R", headers=HTMX))
+    words = text_of(client.get("/story/one-call/probe?at=5&request=R", headers=HTMX))
     assert "Granted. R reuses 8 cached blocks and takes 7 new ones." in words
     assert "new would pass 100 new_comp would pass 128" in words
     assert "In a step 1 other request would be served first; this asks as if its turn came now." in words
 
 
 def test_a_refusal_tells_what_a_step_would_do(client: TestClient, settings: Settings) -> None:
-    words = text_of(client.get("/probe?at=15&request=second", headers=HTMX))
+    words = text_of(client.get("/story/one-call/probe?at=15&request=second", headers=HTMX))
     assert "21 more would have to be free" in words
     assert "In a step second would keep its place, and admission would stop here." in words
     page = stored(settings, PREEMPTION, num_blocks=8, watermark=0)
@@ -39,12 +39,12 @@ def test_a_refusal_tells_what_a_step_would_do(client: TestClient, settings: Sett
 
 
 def test_the_form_alone_is_filled_for_the_first_candidate(client: TestClient) -> None:
-    answer = client.get("/probe?at=14", headers=HTMX)
+    answer = client.get("/story/one-call/probe?at=14", headers=HTMX)
     assert answer.status_code == 200
     assert "would pass 100" in text_of(answer)
     assert "Granted" not in text_of(answer)
     assert ("option", {"selected": None}) in tags_of(answer)
-    assert "No request lives that could be probed." in text_of(client.get("/probe?at=0", headers=HTMX))
+    assert "No request lives that could be probed." in text_of(client.get("/story/one-call/probe?at=0", headers=HTMX))
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_the_form_alone_is_filled_for_the_first_candidate(client: TestClient) ->
 )
 def test_the_impossible_is_told_beside_its_field(client: TestClient, arguments: str, field: str, message: str) -> None:
     for headers in (HTMX, {}):
-        answer = client.get(f"/probe?at=5&request=R&{arguments}", headers=headers)
+        answer = client.get(f"/story/one-call/probe?at=5&request=R&{arguments}", headers=headers)
         assert answer.status_code == 422
         assert message.lower() in text_of(answer).lower()
         wrong = [tag for tag in tags_of(answer) if tag[1].get("role") == "alert"]
         assert [attributes.get("id") for _, attributes in wrong] == [f"probe-{field}-says"]
-    answer = client.get(f"/probe?at=5&request=R&{arguments}", headers={"Accept": "application/json"})
+    answer = client.get(f"/story/one-call/probe?at=5&request=R&{arguments}", headers={"Accept": "application/json"})
     assert answer.json()["error"]["where"] == field
 
 
 def test_an_unknown_request(client: TestClient) -> None:
-    answer = client.get("/probe?at=5&request=nobody", headers=HTMX)
+    answer = client.get("/story/one-call/probe?at=5&request=nobody", headers=HTMX)
     assert answer.status_code == 422
     assert "No living request is called" in text_of(answer)
 

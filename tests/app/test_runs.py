@@ -41,7 +41,7 @@ def test_over_what_is_recorded_nothing_is_appended(
     client: TestClient, settings: Settings, until: str, at: int, words: str
 ) -> None:
     first = {"finish": 0, "refuse": 0, "idle": 1, "count": 0}[until]
-    answer = client.post("/run", data={"at": str(first), "until": until, "steps": "3"}, headers=HTMX)
+    answer = client.post("/story/one-call/run", data={"at": str(first), "until": until, "steps": "3"}, headers=HTMX)
     assert words in text_of(answer)
     assert Store(settings.data).count() == (0, 0)
     assert figures_of(answer)["at"] <= 15
@@ -110,7 +110,7 @@ def test_a_long_run_gets_on_by_itself_and_is_stopped_at_a_whole_step(settings: S
         headers = {"Origin": "http://testserver"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://testserver", headers=headers) as client:
             add = {"at": 15, "id": "long", "prompt": {"tokens": 5}, "max_tokens": 4000}
-            made = await client.post("/add", json=add, headers=ASKS)
+            made = await client.post("/story/one-call/add", json=add, headers=ASKS)
             page = f"/s/{made.json()['session']}"
             config = {"max_model_len": 100_000, "num_blocks": 5_000}
             await client.post(f"{page}/vary", json={"at": 16, **config}, headers=ASKS)

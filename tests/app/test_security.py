@@ -21,7 +21,17 @@ CSP = (
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/healthz", "/nothing", "/frame?at=2", "/block/3", "/s/unknown", "/?at=x", "/step"]
+    "path",
+    [
+        "/",
+        "/healthz",
+        "/nothing",
+        "/story/one-call/frame?at=2",
+        "/story/one-call/block/3",
+        "/s/unknown",
+        "/story/one-call?at=x",
+        "/story/one-call/step",
+    ],
 )
 def test_every_answer_has_the_security_headers(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
@@ -31,7 +41,7 @@ def test_every_answer_has_the_security_headers(client: TestClient, path: str) ->
 
 
 def test_nothing_comes_from_another_host_and_nothing_is_inline(client: TestClient) -> None:
-    for path in ("/?at=6", "/block/3?at=6", "/nothing"):
+    for path in ("/story/one-call?at=6", "/story/one-call/block/3?at=6", "/nothing"):
         for tag, attributes in tags_of(client.get(path)):
             for name, value in attributes.items():
                 assert not name.startswith("on"), (tag, name)
@@ -66,7 +76,7 @@ def test_acting_with_a_cookie_needs_this_origin(client: TestClient, headers: dic
 
 def test_without_cookie_and_origin_a_program_may_post(client: TestClient) -> None:
     del client.headers["Origin"]
-    assert client.post("/step", data={"at": "3"}).status_code == 303
+    assert client.post("/story/one-call/step", data={"at": "3"}).status_code == 303
 
 
 def test_the_cookie_goes_to_one_session_only(client: TestClient) -> None:
@@ -77,7 +87,7 @@ def test_the_cookie_goes_to_one_session_only(client: TestClient) -> None:
 
 
 def test_a_large_body_is_refused_before_it_is_read(client: TestClient) -> None:
-    answer = client.post("/add", content=b"x" * 10_000_000, headers={"Content-Type": "application/json"})
+    answer = client.post("/story/one-call/add", content=b"x" * 10_000_000, headers={"Content-Type": "application/json"})
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "body_too_large"
     assert answer.json()["error"]["expected"] == "at most 2000000 bytes"
@@ -92,14 +102,16 @@ def test_a_large_chunked_body_is_refused(client: TestClient) -> None:
             yield b"a=" + b"x" * 100_000 + b"&"
 
     for kind in ("application/x-www-form-urlencoded", "application/json"):
-        answer = client.post("/add", content=chunks(), headers={"Content-Type": kind, "Accept": "application/json"})
+        answer = client.post(
+            "/story/one-call/add", content=chunks(), headers={"Content-Type": kind, "Accept": "application/json"}
+        )
         assert answer.status_code == 413
         assert answer.json()["error"]["code"] == "body_too_large"
 
 
 def test_too_many_fields_are_refused(client: TestClient) -> None:
     answer = client.post(
-        "/add", data={f"f{place}": "x" for place in range(2000)}, headers={"Accept": "application/json"}
+        "/story/one-call/add", data={f"f{place}": "x" for place in range(2000)}, headers={"Accept": "application/json"}
     )
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
 
@@ -124,15 +136,21 @@ def test_hostile_ids_are_escaped_everywhere(client: TestClient) -> None:
 def test_hostile_values_come_back_escaped(client: TestClient) -> None:
     for headers in ({}, HTMX):
         fields = dict.fromkeys(("id", "tokens", "max_tokens", "shared", "priority", "accept", "branch"), HOSTILE)
-        answer = client.post("/add", data={"at": "15", **fields}, headers=headers)
+        answer = client.post("/story/one-call/add", data={"at": "15", **fields}, headers=headers)
         assert answer.status_code in (409, 422)
         assert "<img src=x" not in answer.text
-    for path in (f"/s/{HOSTILE}", f"/?at={HOSTILE}", f"/?branch={HOSTILE}", f"/block/{HOSTILE}", f"/?ran={HOSTILE}"):
+    for path in (
+        f"/s/{HOSTILE}",
+        f"/story/one-call?at={HOSTILE}",
+        f"/story/one-call?branch={HOSTILE}",
+        f"/story/one-call/block/{HOSTILE}",
+        f"/story/one-call?ran={HOSTILE}",
+    ):
         assert "<img src=x" not in client.get(path).text
 
 
 def test_static_files_are_kept_for_ever_under_their_version(client: TestClient) -> None:
-    urls = [attributes["href"] for tag, attributes in tags_of(client.get("/")) if tag == "link"]
+    urls = [attributes["href"] for tag, attributes in tags_of(client.get("/story/one-call")) if tag == "link"]
     url = next(url for url in urls if url and url.endswith("tokens.css"))
     answer = client.get(f"/{url}")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
@@ -150,12 +168,12 @@ def test_static_files_are_kept_for_ever_under_their_version(client: TestClient) 
 
 def test_answers_are_compressed(client: TestClient) -> None:
     for name in ("zstd", "br", "gzip"):
-        assert client.get("/?at=6", headers={"Accept-Encoding": name}).headers["content-encoding"] == name
+        assert client.get("/story/one-call?at=6", headers={"Accept-Encoding": name}).headers["content-encoding"] == name
 
 
 def test_secure_cookie_behind_https(settings: Settings) -> None:
     with browser(Settings(data=settings.data, public_url="https://pool.example")) as client:
-        answer = client.post("/step", data={"at": "15"}, headers={"Origin": "https://pool.example"})
+        answer = client.post("/story/one-call/step", data={"at": "15"}, headers={"Origin": "https://pool.example"})
         assert "Secure" in answer.headers["set-cookie"]
 
 
@@ -164,11 +182,11 @@ def test_errors_have_one_shape(client: TestClient) -> None:
     page = new_session(client)
     cases = [
         (client.get("/nothing", headers=asks), 404, "not_found"),
-        (client.put("/step", headers=asks), 405, "method_not_allowed"),
-        (client.post("/", headers=asks), 405, "method_not_allowed"),
+        (client.put("/story/one-call/step", headers=asks), 405, "method_not_allowed"),
+        (client.post("/story/one-call", headers=asks), 405, "method_not_allowed"),
         (client.get("/s/unknown", headers=asks), 404, "unknown_session"),
-        (client.get("/?at=99", headers=asks), 409, "stale"),
-        (client.get("/?at=x", headers=asks), 422, "invalid"),
+        (client.get("/story/one-call?at=99", headers=asks), 409, "stale"),
+        (client.get("/story/one-call?at=x", headers=asks), 422, "invalid"),
         (client.post(f"{page}/add", data={"at": "3"}, headers=asks), 422, "invalid"),
         (client.post(f"{page}/reset", data={"at": "30"}, headers=asks), 409, "stale"),
         (client.post("/s/unknown/step", headers=asks), 404, "unknown_session"),
@@ -178,7 +196,7 @@ def test_errors_have_one_shape(client: TestClient) -> None:
         assert set(answer.json()) == {"error"}
         assert set(answer.json()["error"]) == {"code", "message", "where", "expected"}
         assert answer.json()["error"]["code"] == code
-    assert "Allow" in client.put("/step").headers
+    assert "Allow" in client.put("/story/one-call/step").headers
 
 
 def test_a_mistake_of_ours_shows_no_stack_trace(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +204,7 @@ def test_a_mistake_of_ours_shows_no_stack_trace(settings: Settings, monkeypatch:
     monkeypatch.setattr("app.routes.pages.frame", lambda *_, **__: json.loads("{"))
     quiet = TestClient(client.app, raise_server_exceptions=False)
     for headers in ({}, {"Accept": "application/json"}):
-        answer = quiet.get("/", headers=headers)
+        answer = quiet.get("/story/one-call", headers=headers)
         assert answer.status_code == 500
         assert "Traceback" not in answer.text
         assert "json" not in text_of(answer).lower()

@@ -8,19 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from app.main import BUILTIN
+from app.gallery import LESSON
 from app.services.prefix_tree import PrefixTree
 from app.services.running import changed_nothing
 from app.services.session import FIRST_INTERVAL, Branch
 from app.services.sessions import Sessions
+from app.services.sources import STORY, Source
 from app.settings import Settings
 from app.store import StaleError, Store, StoredBranch, StoredSession, StoreError
 from engine.actions import AddRequest, Step
 from engine.config import EngineConfig
 from engine.kv_cache_block import Key
 from engine.record import current_state
-from engine.scenario import read_scenario
 from engine.tokens import Own, Shared
+
+BUILTIN = Path(__file__).parent.parent / "fixtures" / "one-call.json"
 
 
 def long_branch(steps: int, most: int = 256) -> Branch:
@@ -90,11 +92,11 @@ def test_checkpoints_stay_few() -> None:
 def test_a_replay_stops_after_its_time_with_what_it_has(tmp_path: Path) -> None:
     store = Store(tmp_path)
     settings = Settings(data=tmp_path, replay_seconds=0.0001)
-    sessions = Sessions(settings, store, read_scenario(BUILTIN.read_bytes()))
+    sessions = Sessions(settings, store)
 
     async def look() -> int:
-        async with sessions.opened("") as session:
-            session.branch = Branch(session.branch.config, session.branch.actions * 1)
+        async with sessions.opened(Source(STORY, LESSON)) as session:
+            session.replace(Branch(session.branch.config, session.branch.actions))
             session.branch.actions += [Step()] * 5000
             return (await sessions.seek(session, 5000)).at
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.main import builtin_scenario
+from app.gallery import LESSON
 from app.rendering.figures import figures
 from app.rendering.moment import Moment
 from app.services.branching import Branching
@@ -21,6 +21,7 @@ from app.services.runs import Runs
 from app.services.series import Points
 from app.services.session import Branch, Session
 from app.services.sessions import Sessions
+from app.services.sources import STORY, Source
 from app.services.stories import RequestEvent, WaitingHalt
 from app.settings import Settings
 from app.store import Store
@@ -55,11 +56,11 @@ class Walk:
         self.open()
 
     def open(self) -> None:
-        self.sessions = Sessions(self.settings, self.store, builtin_scenario())
+        self.sessions = Sessions(self.settings, self.store)
         self.runs, self.branching = Runs(self.sessions), Branching(self.sessions)
 
     async def go(self, turns: int) -> None:
-        async with self.sessions.acting_on("", None) as session:
+        async with self.sessions.acting_on(Source(STORY, LESSON), None) as session:
             acted = await self.sessions.act(session, "main", 15, Step())
             assert acted.secret
             self.id, self.secret = session.id, acted.secret

@@ -9,7 +9,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from app.settings import Settings
-from tests.app.reading import HTMX, tags_of, text_of
+from tests.app.reading import HTMX, LESSON, tags_of, text_of
 from tests.app.scenarios import EVICTION, PREEMPTION, STEP, add, shared, stored
 
 
@@ -30,7 +30,7 @@ def moments(answer: Response) -> list[str]:
 
 
 def test_refused_with_the_shortfall(client: TestClient) -> None:
-    answer = why(client, "", "waiting", "second", 15)
+    answer = why(client, LESSON, "waiting", "second", 15)
     words = text_of(answer)
     assert "second was refused its blocks: 21 more free blocks would have been enough." in words
     assert "second asked for 38 blocks for its whole sequence, 5 must stay behind; 22 were free." in words
@@ -47,7 +47,7 @@ def test_not_its_turn(client: TestClient, settings: Settings) -> None:
 
 
 def test_it_has_just_come(client: TestClient) -> None:
-    assert "second has just come: no step has run since." in text_of(why(client, "", "waiting", "second", 14))
+    assert "second has just come: no step has run since." in text_of(why(client, LESSON, "waiting", "second", 14))
 
 
 def test_a_later_action_that_is_no_step(client: TestClient, settings: Settings) -> None:
@@ -149,9 +149,9 @@ def test_several_groups_agree_on_the_shortest(client: TestClient, settings: Sett
 
 
 def test_a_hit_is_still_explained_many_steps_later(client: TestClient) -> None:
-    words = text_of(why(client, "", "hit", "R", 15))
+    words = text_of(why(client, LESSON, "hit", "R", 15))
     assert "R found 128 of its 300 tokens in 8 cached blocks." in words
-    assert words.replace("at=15", "") == text_of(why(client, "", "hit", "R", 6))
+    assert words.replace("at=15", "") == text_of(why(client, LESSON, "hit", "R", 6))
 
 
 # ---- preempted
@@ -203,10 +203,10 @@ def test_usage_0_while_the_cache_is_full(client: TestClient, settings: Settings)
 
 
 def test_rows_offer_what_can_be_asked(client: TestClient) -> None:
-    words = text_of(client.get("/?at=6"))
+    words = text_of(client.get("/story/one-call?at=6"))
     assert "Why 128 hit?" in words
     assert "Why is it waiting?" not in words
-    assert "Why is it waiting?" in text_of(client.get("/?at=15"))
+    assert "Why is it waiting?" in text_of(client.get("/story/one-call?at=15"))
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_rows_offer_what_can_be_asked(client: TestClient) -> None:
 )
 def test_nonsense_is_404_in_words(client: TestClient, query: str, words: str) -> None:
     for headers in (HTMX, {}):
-        answer = client.get(f"/why?{query}", headers=headers)
+        answer = client.get(f"/story/one-call/why?{query}", headers=headers)
         assert answer.status_code == 404
         assert words in text_of(answer)
-    answer = client.get(f"/why?{query}", headers={"Accept": "application/json"})
+    answer = client.get(f"/story/one-call/why?{query}", headers={"Accept": "application/json"})
     assert answer.json()["error"]["code"] == "no_answer"

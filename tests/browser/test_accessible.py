@@ -31,12 +31,12 @@ def test_the_page_has_no_violation(view: Watched, size: tuple[int, int], scheme:
     view.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     view.page.set_viewport_size({"width": size[0], "height": size[1]})
     for at in (0, 6, 15):
-        view.open(f"/?at={at}", at)
+        view.open(f"/story/one-call?at={at}", at)
         assert violations(view.page) == []
 
 
 def test_what_opens_has_no_violation(view: Watched) -> None:
-    view.open("/?at=15&sel=block:3", 15)
+    view.open("/story/one-call?at=15&sel=block:3", 15)
     expect(view.page.locator("#card .card")).to_be_visible()
     assert violations(view.page) == []
     view.page.click("#probe-tab")
@@ -53,7 +53,7 @@ def test_what_opens_has_no_violation(view: Watched) -> None:
 
 def test_what_unfolds_has_no_violation(view: Watched) -> None:
     view.page.set_viewport_size({"width": 1024, "height": 768})
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     view.page.click("#open-composer")
     view.page.click("#open-foot")
     assert violations(view.page) == []
@@ -66,29 +66,29 @@ def test_what_unfolds_has_no_violation(view: Watched) -> None:
 @pytest.mark.parametrize("name", ["preemption", "window-holes", "usage-zero"])
 def test_other_stories_have_no_violation(look: Callable[[Scenario], Watched], name: str) -> None:
     view = look(story(name))
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     assert violations(view.page) == []
 
 
 def test_a_crowd_has_no_violation(look: Callable[[Scenario], Watched]) -> None:
     view = look(crowd([f"r{i}" for i in range(10)], 400))
-    view.open("/?at=12", 12)
+    view.open("/story/one-call?at=12", 12)
     assert violations(view.page) == []
 
 
 def test_whole_pages_have_no_violation(view: Watched) -> None:
     for path in (
-        "/block/3?at=6",
-        "/probe?at=15&request=second",
-        "/why?at=15&about=waiting&id=second",
-        "/call?at=6&call=0",
+        "/story/one-call/block/3?at=6",
+        "/story/one-call/probe?at=15&request=second",
+        "/story/one-call/why?at=15&about=waiting&id=second",
+        "/story/one-call/call?at=6&call=0",
     ):
         view.page.goto(path)
         assert violations(view.page) == [], path
 
 
 def test_every_picture_is_a_grid_for_the_keys(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     live = view.page.locator("#live")
     ways = {
         "pool": [("ArrowRight", "Block 2:"), ("ArrowDown", "Block 22:"), ("Home", "Block 0:"), ("End", "Block 100:")],
@@ -113,7 +113,7 @@ def test_every_picture_is_a_grid_for_the_keys(view: Watched) -> None:
 
 
 def test_a_row_of_chips_is_one_stop_for_tab(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     first = view.page.locator(".chosen .stage.pop .chip").first
     first.focus()
     view.page.keyboard.press("ArrowRight")

@@ -21,7 +21,7 @@ def add(view: Watched, name: str, tokens: str, **more: str) -> None:
 
 
 def test_the_first_action_makes_a_session(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.click("#go-step", END + 1)
     expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=16$"))
     view.press("ArrowLeft", END)
@@ -35,7 +35,7 @@ def test_the_first_action_makes_a_session(view: Watched) -> None:
 
 
 def test_run_goes_on_until_nothing_is_left(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click("#go-run")
     view.moved(END)
     expect(view.page.locator("#notice p")).not_to_be_empty()
@@ -44,7 +44,7 @@ def test_run_goes_on_until_nothing_is_left(view: Watched) -> None:
 
 def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watched) -> None:
     view.allowed.append("422")
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     add(view, "mine", "many")
     field = view.page.locator(".field", has=view.page.locator("#add-tokens"))
     expect(field.locator(".says")).to_contain_text("whole number")
@@ -54,7 +54,7 @@ def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watch
 
 
 def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> None:
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     expect(view.page.locator("#add-branches")).to_have_text("This makes a branch from action 5.")
     add(view, "mine", "32")
     view.wait(6)
@@ -68,7 +68,7 @@ def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> Non
 
 
 def test_abort_and_reset_in_the_past_make_branches_too(view: Watched) -> None:
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     view.page.click("#abort summary")
     expect(view.page.locator("#abort-branches")).to_have_text("This makes a branch from action 5.")
     gone = view.page.locator("#abort-id").input_value()
@@ -86,7 +86,7 @@ def test_abort_and_reset_in_the_past_make_branches_too(view: Watched) -> None:
 
 
 def test_what_is_typed_stays_on_the_way_to_the_end(view: Watched) -> None:
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     view.page.fill("#add-id", "mine")
     view.page.fill("#add-tokens", "32")
     view.click("#go-last", END)
@@ -99,7 +99,7 @@ def test_what_is_typed_stays_on_the_way_to_the_end(view: Watched) -> None:
 
 
 def test_stepping_keeps_what_is_being_typed(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.page.fill("#add-id", "half-typed")
     view.click("#go-step", 1)
     expect(view.page.locator("#add-id")).to_have_value("half-typed")
@@ -107,7 +107,7 @@ def test_stepping_keeps_what_is_being_typed(view: Watched) -> None:
 
 
 def test_abort_now_and_while_a_step_runs(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click("#abort summary")
     view.page.select_option("#abort-id", "second")
     view.page.click("text=Abort now")
@@ -124,7 +124,7 @@ def test_abort_now_and_while_a_step_runs(view: Watched) -> None:
 def test_hostile_ids_are_text_everywhere(view: Watched) -> None:
     hostile = "<b>x</b><img src=x onerror=alert(1)></script>"
     view.page.on("dialog", lambda dialog: view.wrong.append(f"a dialog opened: {dialog.message}"))
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click("#go-run")
     view.moved(END)
     at = view.model()["at"]
@@ -140,10 +140,10 @@ def test_hostile_ids_are_text_everywhere(view: Watched) -> None:
 def test_everything_works_without_javascript(browser: Browser, site: str) -> None:
     context = browser.new_context(base_url=site, java_script_enabled=False)
     page = context.new_page()
-    page.goto("/")
+    page.goto("/story/one-call")
     page.click("#go-step")
     expect(page.locator("#transport .where b")).to_have_text("after 1 of 15")
-    page.goto(f"/?at={END}")
+    page.goto(f"/story/one-call?at={END}")
     page.click("#go-step")
     expect(page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=16$"))
     session = page.url.partition("?")[0]
@@ -167,7 +167,7 @@ def test_everything_works_without_javascript(browser: Browser, site: str) -> Non
 
 
 def test_others_look_and_cannot_act(browser: Browser, view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.click("#go-step", END + 1)
     context = browser.new_context(base_url=view.site)
     other = Watched(context.new_page(), view.site)

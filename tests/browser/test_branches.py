@@ -14,7 +14,7 @@ END = 15
 
 def branch(view: Watched) -> None:
     """A branch that leaves main after 5, with a request of its own."""
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     view.page.fill("#add-id", "mine")
     view.page.fill("#add-tokens", "32")
     view.page.click("#add-send")
@@ -52,7 +52,7 @@ def test_named_switched_deleted(view: Watched) -> None:
 
 
 def test_a_click_on_the_builtin_page_asks_what_if(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     open_list(view)
     view.page.fill("#vary-watermark", "0.5")
     view.page.click("li:has(#vary-watermark) button")
@@ -80,7 +80,7 @@ def test_a_click_on_the_builtin_page_asks_what_if(view: Watched) -> None:
 
 def test_an_impossible_value_is_told_in_the_list(view: Watched) -> None:
     view.allowed.append("422")
-    view.open("/?at=3", 3)
+    view.open("/story/one-call?at=3", 3)
     open_list(view)
     view.page.fill("#vary-watermark", "7")
     view.page.click("li:has(#vary-watermark) button")
@@ -106,7 +106,7 @@ def test_a_stranger_forks_a_copy_and_acts_on_it(browser: Browser, view: Watched)
 def test_branches_without_javascript(browser: Browser, site: str) -> None:
     context = browser.new_context(base_url=site, java_script_enabled=False)
     page = context.new_page()
-    page.goto("/?at=5")
+    page.goto("/story/one-call?at=5")
     page.fill("#add-tokens", "20")
     page.click("#add-send")
     expect(page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6&left=main$"))

@@ -15,7 +15,7 @@ END = 15
 
 
 def test_stepping_shows_the_numbers_of_the_call(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     for at in range(1, 7):
         view.click("#go-step", at)
     assert view.page.locator("#transport .where b").inner_text() == "after 6 of 15"
@@ -29,7 +29,7 @@ def test_stepping_shows_the_numbers_of_the_call(view: Watched) -> None:
 
 
 def test_a_blocks_card_tells_its_life(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     pool = view.page.locator("#figure-pool")
     box = view.page.evaluate("window.poolscope.figures.hosts.pool.boxes(3)[0]")
     pool.click(position={"x": box["x"] + 6, "y": box["y"] + 6})
@@ -48,7 +48,7 @@ def test_a_blocks_card_tells_its_life(view: Watched) -> None:
 
 
 def test_keys_move_through_time_and_over_the_pool(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.press("ArrowRight", 1)
     view.press("Space", 2)
     view.press("ArrowLeft", 1)
@@ -66,7 +66,7 @@ def test_keys_move_through_time_and_over_the_pool(view: Watched) -> None:
 
 def test_every_figure_at_every_moment_is_valid_and_a_step_shows_what_a_fresh_page_shows(view: Watched) -> None:
     stepped: list[str] = []
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     for at in range(END + 1):
         if at:
             view.press("ArrowRight", at)
@@ -76,7 +76,7 @@ def test_every_figure_at_every_moment_is_valid_and_a_step_shows_what_a_fresh_pag
             go.Figure({"data": given["data"], "layout": given["layout"]})  # raises where a property is wrong
             assert given["types"] == [trace["type"] for trace in given["data"]]
     for at, model in enumerate(stepped):
-        view.open(f"/?at={at}", at)
+        view.open(f"/story/one-call?at={at}", at)
         assert json.dumps(view.model(), sort_keys=True) == model, f"after {at}"
 
 
@@ -86,7 +86,7 @@ def order(view: Watched, name: str) -> list[str]:
 
 
 def test_trace_order_never_changes_and_untouched_figures_stay(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     names = {name: order(view, name) for name in FIGURES}
     for at in range(1, END + 1):
         view.press("ArrowRight", at)
@@ -94,23 +94,23 @@ def test_trace_order_never_changes_and_untouched_figures_stay(view: Watched) -> 
     drawn = (
         "Object.fromEntries(Object.entries(window.poolscope.figures.hosts).map(([name, host]) => [name, host.drawn]))"
     )
-    view.open("/?at=8", 8)
+    view.open("/story/one-call?at=8", 8)
     view.press("ArrowRight", 9)  # no block moves in this step: only the tables fill
     once = {"pool": 1, "queue": 1, "hashes": 1, "usage": 1, "blocks": 1}
     assert view.page.evaluate(drawn) == once | {"tables": 2, "series": 2}
 
 
 def test_a_frame_that_does_not_fit_is_asked_for_whole(view: Watched) -> None:
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     view.page.evaluate("window.poolscope.model.at = 3")  # as if a frame had been lost
     view.press("ArrowRight", 6)
     stepped = view.model()
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     assert view.model() == stepped
 
 
 def test_every_picture_has_a_sentence(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     for name in FIGURES:
         label = view.page.locator(f"#figure-{name} .plot").get_attribute("aria-label") or ""
         assert label.endswith("."), (name, label)
@@ -124,7 +124,7 @@ def test_nothing_is_wider_than_the_window_and_panels_keep_their_place(
 ) -> None:
     view.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     view.page.set_viewport_size({"width": width, "height": height})
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     places = """['pool', 'queue', 'tables', 'hashes'].map(name => {
       const box = document.getElementById(`figure-${name}`).getBoundingClientRect();
       return [box.left, box.height];
@@ -138,11 +138,11 @@ def test_nothing_is_wider_than_the_window_and_panels_keep_their_place(
 
 
 def test_the_theme_switch_is_kept(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     before = view.shape("pool", "empty")["fillcolor"]
     view.page.click("#theme")
     expect(view.page.locator("html[data-theme=dark]")).to_be_attached()
     assert view.page.evaluate("window.poolscope.figures.settled.then(() => true)")
     assert view.shape("pool", "empty")["fillcolor"] != before
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     assert view.shape("pool", "empty")["fillcolor"] != before

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_hybrid_session_is_made_and_stepped(view: Watched) -> None:
     page = view.page
-    view.open("/?at=3", 3)
+    view.open("/story/one-call?at=3", 3)
     page.click("#to-config a")
     expect(page).to_have_url(re.compile(r"/config\?branch=main&at=3$"))
     expect(page.locator(".group:visible")).to_have_count(1)
@@ -47,7 +47,7 @@ def test_a_hybrid_session_is_made_and_stepped(view: Watched) -> None:
 def test_a_mistake_stands_beside_its_field_and_rows_come_and_go(view: Watched) -> None:
     view.allowed.append("422")
     page = view.page
-    page.goto("/config")
+    page.goto("/story/one-call/config")
     for row, kind in ((1, "mamba"), (2, "sliding_window"), (3, "full_attention"), (4, "chunked_local_attention")):
         page.click("#add-group")
         page.select_option(f'[name="groups.{row}.kind"]', kind)
@@ -68,7 +68,7 @@ def test_a_mistake_stands_beside_its_field_and_rows_come_and_go(view: Watched) -
 def test_the_form_is_never_wider_than_the_window(view: Watched, scheme: str, width: int) -> None:
     view.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     view.page.set_viewport_size({"width": width, "height": 844})
-    view.page.goto("/config")
+    view.page.goto("/story/one-call/config")
     view.page.click("#add-group")
     view.page.select_option('[name="groups.1.kind"]', "mamba")
     assert view.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -76,7 +76,7 @@ def test_the_form_is_never_wider_than_the_window(view: Watched, scheme: str, wid
 
 def test_a_connector_that_comes_later_is_told(view: Watched) -> None:
     page = view.page
-    view.open("/?at=15", 15)
+    view.open("/story/one-call?at=15", 15)
     page.click("#composer summary")
     page.fill("#add-id", "far")
     page.fill("#add-tokens", "64")
@@ -93,7 +93,7 @@ def test_a_connector_that_comes_later_is_told(view: Watched) -> None:
 def test_the_form_works_without_javascript(browser: Browser, site: str) -> None:
     context = browser.new_context(base_url=site, java_script_enabled=False)
     page = context.new_page()
-    page.goto("/config")
+    page.goto("/story/one-call/config")
     expect(page.locator(".group:visible")).to_have_count(4)
     page.select_option('[name="groups.2.kind"]', "mamba")
     page.check('[name="keep"]')

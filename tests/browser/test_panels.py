@@ -18,7 +18,7 @@ SPOT = "(([...window.poolscope.figures.hosts.pool.spot ?? []]).sort((a, b) => a 
 
 
 def test_a_granted_call_stands_over_its_blocks(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     call = view.page.locator("article.call.chosen")
     assert call.locator(".terms span").all_inner_texts() == ["new_comp 128", "new 100", "later 72"]
     zeros = call.locator(".zeros span")
@@ -40,7 +40,7 @@ def test_a_granted_call_stands_over_its_blocks(view: Watched) -> None:
 
 
 def test_a_refused_call_says_what_is_missing_and_what_happened_next(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     call = view.page.locator("article.call.chosen")
     expect(call.locator(".bracket")).to_have_text("21 more free blocks needed")
     assert call.locator(".gate .unit").count() == 43
@@ -57,7 +57,7 @@ def test_a_refused_call_says_what_is_missing_and_what_happened_next(view: Watche
 
 
 def test_a_tab_chooses_a_call_and_the_address_says_so(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     view.page.click("[data-call='0']")
     expect(view.page.locator("article.call.chosen .verdict")).to_contain_text("holder")
     assert "call=0" in view.page.url
@@ -68,7 +68,7 @@ def test_a_tab_chooses_a_call_and_the_address_says_so(view: Watched) -> None:
 
 def test_many_calls_are_a_menu_and_another_one_is_asked_for(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(10)], 400))
-    view.open("/?at=12", 12)
+    view.open("/story/one-call?at=12", 12)
     menu = view.page.locator("#call-menu")
     assert menu.locator("option").count() == 10
     assert view.page.locator("article.call").count() == 1
@@ -80,7 +80,7 @@ def test_many_calls_are_a_menu_and_another_one_is_asked_for(look: Look) -> None:
 
 def test_a_preemption_is_told_in_the_call_that_caused_it(look: Look) -> None:
     view = look(story("preemption"))
-    view.open("/?at=5", 5)
+    view.open("/story/one-call?at=5", 5)
     call = view.page.locator("article.call.chosen")
     expect(call.locator(".next h4")).to_have_text("Running pass: cy is preempted")
     expect(call.locator(".bracket")).to_have_text("1 more free block needed")
@@ -88,7 +88,7 @@ def test_a_preemption_is_told_in_the_call_that_caused_it(look: Look) -> None:
 
 
 def test_probe_answers_as_a_traced_call_and_changes_nothing(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     before = view.model()
     view.page.click("#probe-tab")
     expect(view.page.locator("#probe-new")).to_have_attribute("placeholder", re.compile("100"))
@@ -107,7 +107,7 @@ def test_probe_answers_as_a_traced_call_and_changes_nothing(view: Watched) -> No
 
 def test_a_wrong_argument_is_told_beside_its_field(view: Watched) -> None:
     view.allowed.append("422")
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click("#probe-tab")
     view.page.fill("#probe-new", "many")
     view.page.click("#probe-send")
@@ -116,7 +116,7 @@ def test_a_wrong_argument_is_told_beside_its_field(view: Watched) -> None:
 
 
 def test_a_why_card_answers_and_follows_time(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.click(".row.stuck .why >> nth=0")
     card = view.page.locator("#card .why-card")
     expect(card.locator("h2")).to_have_text("Why is second waiting?")
@@ -126,7 +126,7 @@ def test_a_why_card_answers_and_follows_time(view: Watched) -> None:
 
 
 def test_a_block_has_a_life_with_links(view: Watched) -> None:
-    view.open("/?at=6&sel=block:3", 6)
+    view.open("/story/one-call?at=6&sel=block:3", 6)
     card = view.page.locator("#card .card")
     assert card.locator(".life li").count() == 4
     card.locator(".life a").first.click()
@@ -136,7 +136,7 @@ def test_a_block_has_a_life_with_links(view: Watched) -> None:
 
 
 def test_pointing_at_a_request_unveils_its_blocks(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     view.page.hover("#requests [data-request='2']")
     blocks = [*range(1, 9), *range(67, 74)]
     view.until(SPOT, blocks)
@@ -157,7 +157,7 @@ def test_pointing_at_a_request_unveils_its_blocks(view: Watched) -> None:
 
 
 def test_pointing_at_a_term_outlines_what_it_counts(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     term = view.page.locator(".chosen .stage.count .term", has_text="idle hits")
     term.hover()
     for name, cells in (("pool", 6), ("tables", 6), ("queue", 6), ("hashes", 6)):
@@ -166,14 +166,14 @@ def test_pointing_at_a_term_outlines_what_it_counts(view: Watched) -> None:
 
 
 def test_pointing_at_a_chip_points_everywhere(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     view.page.hover(".chosen .stage.pop [data-block='70']")
     assert view.page.locator(".outline.hovered").count() == 4
     assert view.page.locator(".chosen .chip.pointed").all_inner_texts() == ["70"] * 3
 
 
 def test_the_foot_tells_the_blocks_and_the_run(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     facts = view.page.locator("#blocks-fact")
     assert facts.locator("[data-of=live]").inner_text() == "60 → 73"
     assert facts.locator("[data-of=cached]").inner_text() == "6 → 0"
@@ -186,7 +186,7 @@ def test_the_foot_tells_the_blocks_and_the_run(view: Watched) -> None:
 
 
 def test_the_log_can_be_narrowed_and_stays_so(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     lines = view.page.locator("#log .sentences li:visible")
     everything = lines.count()
     view.page.select_option("#log-kind", label="cache lookups")
@@ -205,7 +205,7 @@ def test_the_log_can_be_narrowed_and_stays_so(view: Watched) -> None:
 
 def test_the_pool_fills_the_centre_and_zooms(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(8)], 1000, tokens=600))
-    view.open("/?at=10", 10)
+    view.open("/story/one-call?at=10", 10)
     assert view.ids("pool") == []
     view.page.click("#enlarge")
     for _ in range(4):
@@ -219,7 +219,7 @@ def test_the_pool_fills_the_centre_and_zooms(look: Look) -> None:
 
 def test_on_a_phone_one_panel_at_a_time(view: Watched) -> None:
     view.page.set_viewport_size({"width": 390, "height": 844})
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     for tab, place in {
         "tables": "#figure-tables",
         "log": "#log",
@@ -237,7 +237,7 @@ def test_on_a_phone_one_panel_at_a_time(view: Watched) -> None:
 
 def test_the_composer_opens_from_the_strip(view: Watched) -> None:
     view.page.set_viewport_size({"width": 1024, "height": 768})
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     expect(view.page.locator("#add-id")).to_be_hidden()
     view.page.click("#open-composer")
     expect(view.page.locator("#add-id")).to_be_focused()
@@ -248,7 +248,7 @@ def test_the_composer_opens_from_the_strip(view: Watched) -> None:
 def test_hostile_and_foreign_ids_are_text(look: Look) -> None:
     view = look(crowd(HOSTILE, 200))
     view.page.on("dialog", lambda dialog: view.wrong.append(f"a dialog opened: {dialog.message}"))
-    view.open("/?at=8", 8)
+    view.open("/story/one-call?at=8", 8)
     assert view.page.locator("main img").count() == 0
     rows = view.page.locator("#requests .pick")
     assert rows.all_inner_texts() == HOSTILE
@@ -262,7 +262,7 @@ def test_hostile_and_foreign_ids_are_text(look: Look) -> None:
 
 def test_a_pool_of_one_usable_block(look: Look) -> None:
     view = look(crowd(["only"], 2, tokens=8))
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     for at in range(1, 6):
         view.press("ArrowRight", at)
     expect(view.page.locator("article.call.chosen .verdict")).to_contain_text("can never fit in a pool of 1")
@@ -271,7 +271,7 @@ def test_a_pool_of_one_usable_block(look: Look) -> None:
 
 def test_two_hundred_requests(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(200)], 2000, tokens=300))
-    view.open("/?at=201", 201)
+    view.open("/story/one-call?at=201", 201)
     view.press("ArrowRight", 202)
     assert view.page.locator("#requests .row").count() <= 200
     assert view.page.evaluate("document.documentElement.scrollWidth") <= 1440

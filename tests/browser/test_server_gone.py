@@ -19,7 +19,7 @@ def test_a_restart_is_told_and_the_page_comes_back(browser: Browser, tmp_path: P
         context = browser.new_context(base_url=site)
         view = Watched(context.new_page(), site)
         view.allowed += ["ERR_CONNECTION_REFUSED", "Failed to fetch"]
-        view.open(f"/?at={END}", END)
+        view.open(f"/story/one-call?at={END}", END)
         view.click("#go-step", END + 1)
     view.page.keyboard.press("ArrowLeft")
     notice = view.page.locator("#notice")
@@ -34,14 +34,14 @@ def test_a_restart_is_told_and_the_page_comes_back(browser: Browser, tmp_path: P
 
 
 def test_a_double_click_is_one_step(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.page.dblclick("#go-step")
     view.wait(END + 1)
     expect(view.page).to_have_url(re.compile(r"at=16$"))
 
 
 def test_two_tabs_on_one_session_go_the_same_way(view: Watched) -> None:
-    view.open(f"/?at={END}", END)
+    view.open(f"/story/one-call?at={END}", END)
     view.click("#go-step", END + 1)
     other = Watched(view.page.context.new_page(), view.site)
     other.open(view.page.url, END + 1)

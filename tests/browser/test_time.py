@@ -23,7 +23,7 @@ def where(view: Watched) -> str:
 
 
 def test_scrubbing_by_hand_goes_where_the_hand_goes(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     box = view.page.locator("#scrub").bounding_box()
     assert box
     middle = box["y"] + box["height"] / 2
@@ -40,12 +40,12 @@ def test_scrubbing_by_hand_goes_where_the_hand_goes(view: Watched) -> None:
     expect(view.page).to_have_url(re.compile(r"\?branch=main&at=6$"))
     expect(view.page.locator("#scrub")).to_have_value("6")
     scrubbed = view.model()
-    view.open("/?at=6", 6)
+    view.open("/story/one-call?at=6", 6)
     assert view.model() == scrubbed
 
 
 def test_the_range_is_a_slider_for_keys_too(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.page.focus("#scrub")
     view.press("ArrowRight", 1)
     view.press("ArrowRight", 2)
@@ -56,7 +56,7 @@ def test_the_range_is_a_slider_for_keys_too(view: Watched) -> None:
 
 
 def test_pointing_at_a_stop_tells_what_it_is(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     box = view.page.locator("#scrub").bounding_box()
     assert box
     view.page.mouse.move(box["x"] + 8 + 2 / END * (box["width"] - 16), box["y"] + 12)
@@ -65,7 +65,7 @@ def test_pointing_at_a_stop_tells_what_it_is(view: Watched) -> None:
 
 
 def test_run_until_over_what_is_recorded_and_behind_it(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.page.click("#go-until")
     view.page.select_option("#until-what", "refuse")
     view.page.click("#until-run")
@@ -85,7 +85,7 @@ def test_run_until_over_what_is_recorded_and_behind_it(view: Watched) -> None:
 
 def test_what_is_no_number_of_steps_is_told(view: Watched) -> None:
     view.allowed.append("422")
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.page.click("#go-until")
     view.page.select_option("#until-what", "count")
     view.page.fill("#until-steps", "many")
@@ -94,7 +94,7 @@ def test_what_is_no_number_of_steps_is_told(view: Watched) -> None:
 
 
 def test_step_here_instead_makes_a_branch(view: Watched) -> None:
-    view.open("/", 0)
+    view.open("/story/one-call", 0)
     view.page.click("#go-until")
     view.page.click("#step-instead")
     view.wait(1)
@@ -103,7 +103,7 @@ def test_step_here_instead_makes_a_branch(view: Watched) -> None:
 
 
 def test_playing_goes_to_the_end_and_pauses_there(view: Watched) -> None:
-    view.open("/?at=8", 8)
+    view.open("/story/one-call?at=8", 8)
     view.page.click("#go-until")
     view.page.select_option("#play-speed", "20")
     view.page.click("#play")
@@ -113,7 +113,7 @@ def test_playing_goes_to_the_end_and_pauses_there(view: Watched) -> None:
 
 
 def test_character_keys_and_their_switch(view: Watched) -> None:
-    view.open("/?at=4", 4)
+    view.open("/story/one-call?at=4", 4)
     view.page.keyboard.press("b")
     expect(view.page.locator(".branch-list")).to_be_visible()
     view.page.keyboard.press("Escape")
@@ -167,7 +167,7 @@ def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_long_run_shows_how_it_gets_on_and_is_stopped(browser: Browser, long_site: str, tmp_path: Path) -> None:
     context = browser.new_context(base_url=long_site, viewport={"width": 1440, "height": 900})
     view = Watched(context.new_page(), long_site)
-    view.open("/?at=0", 0)
+    view.open("/story/one-call?at=0", 0)
     for number in range(24):
         view.page.fill("#add-id", f"l{number}")
         view.page.fill("#add-tokens", "2")

@@ -18,7 +18,7 @@ from engine.snapshot import digest
 from engine.tokens import Own, Shared
 from tests.engine.helpers import Run, random_scenario, random_scenarios, simulation_of
 
-BUILTIN = Path(__file__).parent.parent.parent / "app" / "scenarios" / "one-call.json"
+BUILTIN = Path(__file__).parent.parent / "fixtures" / "one-call.json"
 
 
 def builtin(at: int) -> Simulation:
