@@ -18,6 +18,7 @@ from typing import Final, NoReturn, TextIO
 
 from app.cli_table import table_head, table_row
 from app.services.limits import check_continued
+from app.scenario_text import laid_out
 from app.settings import SettingsError, read_settings
 from app.store import StoreError
 from app.tokenizer import tokenize
@@ -134,7 +135,7 @@ def _expand(options: argparse.Namespace) -> int:
     scenario = _read(options.file)
     written = dict(scenario.to_json())
     written["actions"] = list(_expanded(scenario))
-    print(_layout(written))
+    print(laid_out(written, ascii_only=True))
     return 0
 
 
@@ -158,15 +159,6 @@ def _expanded(scenario: Scenario) -> Iterator[dict[str, object]]:
                 spans = resolve(action.prompt, action.id, uses[action.id], lambda _: (), tokenize, place)
                 action = action.with_prompt(spans)
         yield action.to_json()
-
-
-def _layout(written: dict[str, object]) -> str:
-    """A scenario with one action a line."""
-    actions = written.pop("actions")
-    assert isinstance(actions, list)
-    head = "".join(f"  {json.dumps(key)}: {json.dumps(value)},\n" for key, value in written.items())
-    lines = ",\n".join(f"    {json.dumps(action)}" for action in actions)
-    return "{\n" + head + '  "actions": [' + (f"\n{lines}\n  " if lines else "") + "]\n}"
 
 
 def _schema(_options: argparse.Namespace) -> int:

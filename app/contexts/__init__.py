@@ -24,6 +24,7 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.downloads import DownloadsContext, Inlined, RecordingContext
 from app.contexts.gallery import (
     CallPart,
     CallPicture,
@@ -96,6 +97,7 @@ __all__ = [
     "ConfigField",
     "ConfigGroup",
     "ConfigSection",
+    "DownloadsContext",
     "DraftContext",
     "ErrorContext",
     "Field",
@@ -105,6 +107,7 @@ __all__ = [
     "FrameContext",
     "GalleryContext",
     "HashLine",
+    "Inlined",
     "KVEvent",
     "LayoutRow",
     "LayoutTick",
@@ -120,6 +123,7 @@ __all__ = [
     "PageContext",
     "Piece",
     "ProbeContext",
+    "RecordingContext",
     "RequestRow",
     "Requests",
     "RunContext",

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from app.contexts import ErrorContext
 from app.services.branching import Branching
 from app.services.errors import BadValueError
+from app.services.exporting import Exports
 from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.services.sources import source_in
@@ -54,6 +55,7 @@ class Parts:
     sessions: Sessions
     runs: Runs
     branching: Branching
+    exports: Exports
     templates: Templates
 
 

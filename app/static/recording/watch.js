@@ -30,12 +30,6 @@ function keepAddress() {
   };
 }
 
-/** The way to what this is a recording of, where there is one, leads to the moment that is seen. */
-function follow() {
-  const link = document.getElementById("go-live");
-  if (link) link.href = `${link.dataset.page}${document.getElementById("time-buttons").dataset.query}`;
-}
-
 /** A link to a moment of this file, opened anew. */
 export async function goToAddress() {
   const at = new URLSearchParams(location.search).get("at");
@@ -54,4 +48,3 @@ document.addEventListener("htmx:before:swap", ({ detail }) => {
     keepCalls(fragment, tells);
   }
 });
-document.addEventListener("htmx:after:swap", follow);

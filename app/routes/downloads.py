@@ -1,0 +1,161 @@
+"""Files to keep and to hand on: the scenario, and a recording that works without a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from starlette.responses import Response
+
+from app.contexts import DownloadsContext, RecordingContext
+from app.inlining import inlined
+from app.rendering.moment import Moment
+from app.rendering.recording import MAX_ACTIONS, Recording
+from app.rendering.tour import tour
+from app.rendering.transport import view
+from app.rendering.words import told
+from app.routes.answers import html, parts_of, wants_frame, wants_json, whole_number
+from app.routes.errors import status_of
+from app.routes.pages import branch_of, place_of
+from app.routes.places import asked_source
+from app.scenario_text import laid_out
+from app.services.errors import BadValueError, ServiceError, StaleMomentError, UnavailableError
+from app.services.file_names import attachment, file_name
+from app.services.scenarios import scenario_of
+from app.services.session import Session
+from engine.errors import InputError
+
+router = APIRouter()
+CHUNK: Final = 65_536
+RECORDING_SECONDS: Final = 60.0
+"""CPU time that one recording may take."""
+
+
+@router.api_route("/{source:open}/downloads", methods=["GET", "HEAD"])
+async def downloads_page(request: Request) -> Response:
+    """What can be downloaded, as a page or for the dialog."""
+    async with parts_of(request).sessions.opened(asked_source(request), branch_of(request)) as session:
+        return await _downloads(request, session, place_of(request, session), {})
+
+
+@router.get("/{source:open}/scenario.json")
+async def scenario_file(request: Request) -> Response:
+    """The branch as a scenario, as it was written."""
+    sessions = parts_of(request).sessions
+    async with sessions.opened(asked_source(request), branch_of(request)) as session:
+        scenario, name = scenario_of(session), file_name(session.title, "scenario.json")
+    text = await sessions.in_thread(lambda: laid_out(scenario.to_json()))
+    return _file(f"{text}\n".encode(), "application/json", name)
+
+
+@router.get("/{source:open}/export.html")
+async def recording_file(request: Request) -> Response:
+    """A page with the moments `from` to `to` that works without a server."""
+    parts, query = parts_of(request), request.query_params
+    async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
+        try:
+            first, last = _range(query, session)
+            copy, cursor = await parts.exports.copy_of(session, first)
+        except (ServiceError, InputError) as error:
+            return await _refused(request, session, error)
+    try:
+        async with parts.exports.turn:
+            recording = await parts.sessions.in_thread(lambda: Recording(copy, cursor, last, parts.templates.render))
+            while not recording.is_done:
+                await parts.sessions.in_thread(recording.slice)
+                if recording.spent > RECORDING_SECONDS:
+                    raise UnavailableError("This recording takes too long to make.", "to", "a shorter range")
+            page = await parts.sessions.in_thread(lambda: _page(request, recording))
+    except (ServiceError, InputError) as error:
+        async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
+            return await _refused(request, session, error)
+    whole = first == 0 and last == copy.branch.end
+    what = "recording.html" if whole else f"recording-{first}-to-{last}.html"
+    return _file(page, "text/html", file_name(copy.title, what))
+
+
+def _range(query: Mapping[str, str], session: Session) -> tuple[int, int]:
+    """The first and the last moment that are asked for.
+
+    Raises:
+        ServiceError: there are no such moments.
+    """
+    end = session.branch.end
+    first, last = whole_number(query.get("from"), "from", 0), whole_number(query.get("to"), "to", end)
+    for where, at in (("from", first), ("to", last)):
+        if at > end:
+            message = f"There is no moment {at}: this branch has {end} actions."
+            raise StaleMomentError(message, where, f"at most {end}")
+    if first > last:
+        raise BadValueError("It would end before it begins.", "to", f"{first} or more")
+    return first, last
+
+
+def _page(request: Request, recording: Recording) -> bytes:
+    """The file."""
+    parts, session = parts_of(request), recording.session
+    source, root = session.source, parts.settings.public_url
+    frame = replace(recording.page, view=replace(recording.page.view, recorded=True))
+    story = session.origin.story if session.origin is not None else None
+    context = RecordingContext(
+        frame=frame,
+        owner=False,
+        embedded=False,
+        here="",
+        base=frame.view.base,
+        page=source.page,
+        select="",
+        tour=tour(story, frame.view, "") if story is not None else None,
+        inlined=inlined(),
+        first=recording.first,
+        last=recording.last,
+        held=recording.packed(),
+        live=f"{root}/{source.page}" if root else "",
+    )
+    return parts.templates.render("recording.html", context).encode()
+
+
+async def _refused(request: Request, session: Session, error: ServiceError | InputError) -> Response:
+    """What is wrong with a range, beside its fields."""
+    if wants_json(request):
+        raise error
+    return await _downloads(request, session, session.branch.end, request.query_params, error)
+
+
+async def _downloads(
+    request: Request,
+    session: Session,
+    at: int,
+    typed: Mapping[str, str],
+    error: ServiceError | InputError | None = None,
+) -> Response:
+    sessions = parts_of(request).sessions
+    cursor = await sessions.seek(session, at)
+
+    def render() -> Response:
+        moment = Moment.of(session, cursor)
+        context = DownloadsContext(
+            view=view(moment),
+            first=typed.get("from", "0"),
+            last=typed.get("to", str(min(session.branch.end, MAX_ACTIONS))),
+            most=MAX_ACTIONS,
+            whole_page=not wants_frame(request),
+            error=told(error) if error is not None else "",
+        )
+        return html(request, "downloads.html", context, 200 if error is None else status_of(error))
+
+    return await sessions.in_thread(render)
+
+
+def _file(content: bytes, kind: str, name: str) -> Response:
+    """Something to be saved under a name. In pieces, so that none of them is long in the making."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), CHUNK):
+            yield content[start : start + CHUNK]
+
+    headers = {"content-disposition": attachment(name), "vary": "Accept, Cookie"}
+    return StreamingResponse(pieces(), headers=headers, media_type=kind)
