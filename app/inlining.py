@@ -18,7 +18,7 @@ from app.templating import STATIC
 STYLES: Final = ("tokens", "app", "call", "narrow", "time", "tour", "downloads", "recording")
 LIBRARIES: Final = ("vendor/htmx.js", "vendor/plotly.js")
 ENTRY: Final = "recording.js"
-IMPORT: Final = re.compile(r'(\b(?:from|import)\s*)"(\.{1,2}/[^"]+)"')
+IMPORT: Final = re.compile(r'(\b(?:from|import)\s*\(?\s*)"(\.{1,2}/[^"]+)"')
 ENDS_ELEMENT: Final = re.compile(r"</(?:script|style)|<!--", re.I)
 
 

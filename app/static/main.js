@@ -7,6 +7,7 @@ import { toggleTheme } from "./figures/theme.js";
 import { watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
 import { Panels } from "./panels.js";
+import { watchPictures } from "./pictures.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
 import { watchShare } from "./share.js";
@@ -44,6 +45,7 @@ watchKeys(selection, panels);
 watchTime(model);
 watchBranches();
 watchShare();
+watchPictures(figures);
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
 window.poolscope = { model, figures, selection, tour };
