@@ -7,22 +7,15 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from app.contexts.moment import View
-from app.contexts.pages import PageContext
+from app.contexts.pages import Files, PageContext
 
 
 @dataclass(frozen=True, slots=True)
 class DownloadsContext:
-    """downloads.html: the files of a branch; a fragment for htmx, a page otherwise."""
+    """downloads.html: the files of a branch, on a page of their own."""
 
     view: View
-    first: str
-    """What stands in the fields of the recording's range: the moments from and to."""
-    last: str
-    most: int
-    """Actions that a recording holds."""
-    whole_page: bool
-    error: str = ""
-    """What is wrong with the range."""
+    files: Files
 
 
 @dataclass(frozen=True, slots=True)

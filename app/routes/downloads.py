@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from app.contexts import DownloadsContext, RecordingContext
 from app.inlining import inlined
+from app.rendering.downloads import files
 from app.rendering.moment import Moment
-from app.rendering.recording import MAX_ACTIONS, Recording
+from app.rendering.recording import Recording
 from app.rendering.tour import tour
 from app.rendering.transport import view
-from app.rendering.words import told
-from app.routes.answers import html, parts_of, wants_frame, wants_json, whole_number
+from app.routes.answers import html, parts_of, wants_json, whole_number
 from app.routes.errors import status_of
 from app.routes.pages import branch_of, place_of
 from app.routes.places import asked_source
@@ -36,7 +36,7 @@ RECORDING_SECONDS: Final = 60.0
 
 @router.api_route("/{source:open}/downloads", methods=["GET", "HEAD"])
 async def downloads_page(request: Request) -> Response:
-    """What can be downloaded, as a page or for the dialog."""
+    """What can be downloaded."""
     async with parts_of(request).sessions.opened(asked_source(request), branch_of(request)) as session:
         return await _downloads(request, session, place_of(request, session), {})
 
@@ -137,14 +137,7 @@ async def _downloads(
 
     def render() -> Response:
         moment = Moment.of(session, cursor)
-        context = DownloadsContext(
-            view=view(moment),
-            first=typed.get("from", "0"),
-            last=typed.get("to", str(min(session.branch.end, MAX_ACTIONS))),
-            most=MAX_ACTIONS,
-            whole_page=not wants_frame(request),
-            error=told(error) if error is not None else "",
-        )
+        context = DownloadsContext(view(moment), files(session.branch.end, typed, error))
         return html(request, "downloads.html", context, 200 if error is None else status_of(error))
 
     return await sessions.in_thread(render)
