@@ -24,7 +24,7 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import CompareContext, CompareRow, Line, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
-from app.contexts.downloads import DownloadsContext, Inlined, RecordingContext
+from app.contexts.downloads import DownloadsContext, Inlined, RecordedCallContext, RecordingContext
 from app.contexts.gallery import (
     CallPart,
     CallPicture,
@@ -125,6 +125,7 @@ __all__ = [
     "PageContext",
     "Piece",
     "ProbeContext",
+    "RecordedCallContext",
     "RecordingContext",
     "RequestRow",
     "Requests",

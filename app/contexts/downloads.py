@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from app.contexts.calls import Call
 from app.contexts.moment import View
 from app.contexts.pages import Files, PageContext
 
@@ -16,6 +17,14 @@ class DownloadsContext:
 
     view: View
     files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCallContext:
+    """recorded_call.html: one call told whole."""
+
+    view: View
+    call: Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from app.contexts import CallContext, FrameContext
-from app.rendering.calls import calls
+import orjson
+
+from app.contexts import FrameContext, RecordedCallContext
+from app.rendering.calls import call_context
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
 from app.rendering.notices import cut_short
@@ -27,7 +28,7 @@ MAX_ACTIONS: Final = 500
 MAX_BYTES: Final = 20_000_000
 """Of the data, as they stand in the file."""
 MAX_INFLATED: Final = 150_000_000
-MAX_CALLS: Final = 20_000_000
+MAX_CALLS: Final = 8_000_000
 """Characters of calls beside those that the frames tell; what is more is left out."""
 ENOUGH: Final = "a shorter range"
 
@@ -54,7 +55,7 @@ class Recording:
         self._size = self._inflated = self._beside = 0
         self._calls: dict[str, dict[str, str]] = {}
         self._cards = RecordedCards(self._moment())
-        self._write(f'{{"first":{self.first},"frames":[')
+        self._write(b'{"first":%d,"frames":[' % self.first)
         self._take(None)
 
     @property
@@ -73,7 +74,7 @@ class Recording:
             at = self.cursor.at
             self.session.branch.advance(self.cursor, at + 1)
             self._cards.add(self._moment())
-            self._write(",")
+            self._write(b",")
             self._take(at)
         self.spent += time.thread_time() - start
 
@@ -84,7 +85,7 @@ class Recording:
             LimitError: the file is too large.
         """
         rest: dict[str, Any] = {"calls": self._calls, "cards": self._cards.told(self._moment())}
-        self._write(f"],{_dumps(rest)[1:]}")
+        self._write(b"]," + orjson.dumps(rest)[1:])
         self._parts.append(self._deflate.flush())
         return base64.b64encode(b"".join(self._parts)).decode()
 
@@ -95,23 +96,23 @@ class Recording:
         """The frame of this moment: a change on top of `start`, or a whole one."""
         moment = self._moment()
         context = frame(moment, start, notice=cut_short(self.session, moment, moment.at))
-        self._write(_dumps(self._render("frame.html", context)))
+        self._write(orjson.dumps(self._render("frame.html", context)))
         self._take_calls(moment, context)
 
     def _take_calls(self, moment: Moment, context: FrameContext) -> None:
         """The calls of this step that the frame only names."""
         untold = [tab.index for tab in context.calls.tabs if not tab.told]
-        if not untold or self._beside > MAX_CALLS:
+        if not untold or moment.applied is None or self._beside > MAX_CALLS:
             return
+        told, trace = view(moment), moment.applied.trace
         texts = {
-            str(index): self._render("call.html", CallContext(view(moment), calls(moment, index), False))
+            str(index): self._render("recorded_call.html", RecordedCallContext(told, call_context(moment, trace, index)))
             for index in untold
         }
         self._beside += sum(map(len, texts.values()))
         self._calls[str(moment.at)] = texts
 
-    def _write(self, text: str) -> None:
-        data = text.encode()
+    def _write(self, data: bytes) -> None:
         self._parts.append(self._deflate.compress(data))
         self._inflated += len(data)
         self._size += len(self._parts[-1])
@@ -119,6 +120,3 @@ class Recording:
             message = f"the file would be larger than {MAX_BYTES // 1_000_000} MB: it is full at action {self.cursor.at}"
             raise LimitError("over_limit", message, "to", ENOUGH)
 
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -32,10 +32,10 @@ export class Recording {
 
   /** A call of the step that led to a moment: of many the frame tells one, the others stand beside. */
   call(at, index) {
-    const beside = this.held.calls[at]?.[index];
-    if (beside) return beside;
     const told = this.held.frames[at - this.first].match(CALL)[1];
-    return told.includes(`id="call-${index}"`) ? told : null;
+    if (told.includes(`id="call-${index}"`)) return told;
+    const beside = this.held.calls[at]?.[index];
+    return beside ? chosen(told, index, beside) : null;
   }
 
   #inside(at) {
@@ -78,6 +78,20 @@ export class Recording {
   #data(at) {
     return JSON.parse(this.held.frames[at - this.first].match(FIGURES)[2]);
   }
+}
+
+/** The calls of a step with another one told. */
+function chosen(told, index, beside) {
+  const place = document.createElement("template");
+  place.innerHTML = told;
+  const { content } = place;
+  for (const call of content.querySelectorAll("article.call")) call.remove();
+  for (const option of content.querySelectorAll("#call-menu option")) option.toggleAttribute("selected", option.value === String(index));
+  for (const tab of content.querySelectorAll("[data-call]")) {
+    if (tab.dataset.call === String(index)) tab.setAttribute("aria-current", "true");
+    else tab.removeAttribute("aria-current");
+  }
+  return place.innerHTML + beside;
 }
 
 function number(query, name) {
