@@ -82,7 +82,7 @@ function moveTo(url) {
 function leaveStory() {
   const tour = document.getElementById("tour");
   if (!tour) return;
-  tour.classList.add("left");
+  tour.classList.add("over");
   for (const part of tour.querySelectorAll(".intro, li")) part.hidden = true;
   tour.querySelector(".own").hidden = false;
 }

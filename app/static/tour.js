@@ -33,7 +33,7 @@ export class Tour {
 
   /** After a frame, or when a stop was chosen: show the note of this moment. */
   refresh() {
-    if (!this.place || this.place.classList.contains("left")) return;
+    if (!this.place || this.place.classList.contains("over")) return;
     const { at } = this.model;
     if (Number(this.stops[this.at]?.dataset.at) !== at) this.at = this.stops.findIndex((stop) => Number(stop.dataset.at) === at);
     for (const [place, stop] of this.stops.entries()) stop.hidden = place !== this.at;

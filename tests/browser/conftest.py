@@ -10,11 +10,10 @@ import uvicorn
 from playwright.sync_api import Browser
 
 from app import main
+from app.services.links import encode
 from app.settings import Settings
 from engine.scenario import Scenario
 from tests.browser.watched import Watched
-
-Serve = Callable[[Scenario], str]
 
 
 @contextmanager
@@ -42,21 +41,9 @@ def serving(data: Path, port: int = 0) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app with the built-in scenario."""
+    """The address of the app over an empty database."""
     with serving(tmp_path_factory.mktemp("data")) as address:
         yield address
-
-
-@pytest.fixture
-def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Serve another scenario in the place of the built-in one: the address."""
-    with ExitStack() as stack:
-
-        def start(scenario: Scenario) -> str:
-            monkeypatch.setattr(main, "builtin_scenario", lambda: scenario)
-            return stack.enter_context(serving(tmp_path))
-
-        yield start
 
 
 @pytest.fixture
@@ -70,15 +57,14 @@ def view(browser: Browser, site: str) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def look(browser: Browser, serve: Serve) -> Iterator[Callable[[Scenario], Watched]]:
-    """A watched page over another scenario."""
+def look(browser: Browser, site: str) -> Iterator[Callable[[Scenario], Watched]]:
+    """A watched page whose home is a scenario's permalink."""
     with ExitStack() as stack:
 
         def open_over(scenario: Scenario) -> Watched:
-            site = serve(scenario)
             context = browser.new_context(base_url=site, viewport={"width": 1440, "height": 900})
             stack.callback(context.close)
-            watched = Watched(context.new_page(), site)
+            watched = Watched(context.new_page(), site, home=f"/p/{encode(scenario, 0)}/")
             stack.callback(watched.check)
             return watched
 

@@ -66,13 +66,13 @@ def test_what_unfolds_has_no_violation(view: Watched) -> None:
 @pytest.mark.parametrize("name", ["preemption", "window-holes", "usage-zero"])
 def test_other_stories_have_no_violation(look: Callable[[Scenario], Watched], name: str) -> None:
     view = look(story(name))
-    view.open("/story/one-call?at=5", 5)
+    view.open("?at=5", 5)
     assert violations(view.page) == []
 
 
 def test_a_crowd_has_no_violation(look: Callable[[Scenario], Watched]) -> None:
     view = look(crowd([f"r{i}" for i in range(10)], 400))
-    view.open("/story/one-call?at=12", 12)
+    view.open("?at=12", 12)
     assert violations(view.page) == []
 
 

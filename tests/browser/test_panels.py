@@ -68,7 +68,7 @@ def test_a_tab_chooses_a_call_and_the_address_says_so(view: Watched) -> None:
 
 def test_many_calls_are_a_menu_and_another_one_is_asked_for(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(10)], 400))
-    view.open("/story/one-call?at=12", 12)
+    view.open("?at=12", 12)
     menu = view.page.locator("#call-menu")
     assert menu.locator("option").count() == 10
     assert view.page.locator("article.call").count() == 1
@@ -80,7 +80,7 @@ def test_many_calls_are_a_menu_and_another_one_is_asked_for(look: Look) -> None:
 
 def test_a_preemption_is_told_in_the_call_that_caused_it(look: Look) -> None:
     view = look(story("preemption"))
-    view.open("/story/one-call?at=5", 5)
+    view.open("?at=5", 5)
     call = view.page.locator("article.call.chosen")
     expect(call.locator(".next h4")).to_have_text("Running pass: cy is preempted")
     expect(call.locator(".bracket")).to_have_text("1 more free block needed")
@@ -205,7 +205,7 @@ def test_the_log_can_be_narrowed_and_stays_so(view: Watched) -> None:
 
 def test_the_pool_fills_the_centre_and_zooms(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(8)], 1000, tokens=600))
-    view.open("/story/one-call?at=10", 10)
+    view.open("?at=10", 10)
     assert view.ids("pool") == []
     view.page.click("#enlarge")
     for _ in range(4):
@@ -248,7 +248,7 @@ def test_the_composer_opens_from_the_strip(view: Watched) -> None:
 def test_hostile_and_foreign_ids_are_text(look: Look) -> None:
     view = look(crowd(HOSTILE, 200))
     view.page.on("dialog", lambda dialog: view.wrong.append(f"a dialog opened: {dialog.message}"))
-    view.open("/story/one-call?at=8", 8)
+    view.open("?at=8", 8)
     assert view.page.locator("main img").count() == 0
     rows = view.page.locator("#requests .pick")
     assert rows.all_inner_texts() == HOSTILE
@@ -262,7 +262,7 @@ def test_hostile_and_foreign_ids_are_text(look: Look) -> None:
 
 def test_a_pool_of_one_usable_block(look: Look) -> None:
     view = look(crowd(["only"], 2, tokens=8))
-    view.open("/story/one-call", 0)
+    view.open("?", 0)
     for at in range(1, 6):
         view.press("ArrowRight", at)
     expect(view.page.locator("article.call.chosen .verdict")).to_contain_text("can never fit in a pool of 1")
@@ -271,14 +271,14 @@ def test_a_pool_of_one_usable_block(look: Look) -> None:
 
 def test_two_hundred_requests(look: Look) -> None:
     view = look(crowd([f"r{i}" for i in range(200)], 2000, tokens=300))
-    view.open("/story/one-call?at=201", 201)
+    view.open("?at=201", 201)
     view.press("ArrowRight", 202)
     assert view.page.locator("#requests .row").count() <= 200
     assert view.page.evaluate("document.documentElement.scrollWidth") <= 1440
 
 
 def test_what_was_hit_and_what_is_new_stand_apart_in_a_table(view: Watched) -> None:
-    view.open("/?at=6", 6)
+    view.open("?at=6", 6)
     assert [text for text in view.notes("tables") if "reused" in text or "to write" in text] == [
         "8 hits, 128 tokens reused",
         "7 new, 100 tokens to write",
@@ -292,7 +292,7 @@ def test_what_was_hit_and_what_is_new_stand_apart_in_a_table(view: Watched) -> N
 
 def test_an_id_from_right_to_left_turns_nothing_else(look: Look) -> None:
     view = look(crowd(["a\u202eb"], 40, steps=1))
-    view.open("/?at=2", 2)
+    view.open("?at=2", 2)
     verdict = view.page.locator("article.call.chosen .verdict")
     assert "takes 8 new blocks" in verdict.inner_text()
     # The words behind the id start right of it.

@@ -11,9 +11,11 @@ SLOW = 15_000
 class Watched:
     """The workspace in a browser."""
 
-    def __init__(self, page: Page, site: str) -> None:
+    def __init__(self, page: Page, site: str, home: str = "/story/one-call") -> None:
         self.page = page
         self.site = site
+        self.home = home
+        """The address that `open` adds a bare query to."""
         self.wrong: list[str] = []
         self.allowed: list[str] = []
         """Parts of console messages that this test causes on purpose."""
@@ -35,8 +37,8 @@ class Watched:
         assert not left, left
 
     def open(self, path: str, at: int | None = None) -> None:
-        """Go to an address and wait until its pictures are drawn."""
-        self.page.goto(path)
+        """Go to an address, a bare query being one of the home's, and wait until its pictures are drawn."""
+        self.page.goto(f"{self.home}{path}" if path.startswith("?") else path)
         self.wait(at)
 
     def wait(self, at: int | None = None) -> None:
