@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
 from app.cli_table import table_head, table_row
-from app.services.limits import check_continued
 from app.scenario_text import laid_out
+from app.services.limits import check_continued
 from app.settings import SettingsError, read_settings
 from app.store import StoreError
 from app.tokenizer import tokenize

@@ -7,7 +7,7 @@ import hashlib
 import json
 import posixpath
 import re
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from markupsafe import Markup
@@ -18,7 +18,7 @@ from app.templating import STATIC
 STYLES: Final = ("tokens", "app", "call", "narrow", "time", "tour", "downloads", "recording")
 LIBRARIES: Final = ("vendor/htmx.js", "vendor/plotly.js")
 ENTRY: Final = "recording.js"
-IMPORT: Final = re.compile(r'(\b(?:from|import)\s*\(?\s*)"(\.{1,2}/[^"]+)"')
+IMPORT: Final = re.compile(r'(\b(?:from |import |import\())"(\.{1,2}/[^"]+)"')
 ENDS_ELEMENT: Final = re.compile(r"</(?:script|style)|<!--", re.I)
 
 
@@ -56,16 +56,21 @@ def _modules() -> list[tuple[str, str]]:
     left = [ENTRY]
     while left:
         path = left.pop()
-        if path in found:
-            continue
-        text = _text(path)
-        folder = posixpath.dirname(path)
-        left += [posixpath.normpath(posixpath.join(folder, address)) for _, address in IMPORT.findall(text)]
-        found[path] = IMPORT.sub(
-            lambda match, folder=folder: f'{match[1]}"{name_of(posixpath.normpath(posixpath.join(folder, match[2])))}"',
-            text,
-        )
+        if path not in found:
+            text = _text(path)
+            left += [_target(path, address) for _, address in IMPORT.findall(text)]
+            found[path] = IMPORT.sub(partial(_named, path), text)
     return sorted(found.items())
+
+
+def _target(path: str, address: str) -> str:
+    """The module to which a relative address in another one leads."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), address))
+
+
+def _named(path: str, found: re.Match[str]) -> str:
+    """An import under a name."""
+    return f'{found[1]}"{name_of(_target(path, found[2]))}"'
 
 
 def _text(path: str) -> str:

@@ -72,7 +72,7 @@ class RecordedCards:
 
 
 def _facts(moment: Moment, blocks: Iterable[int]) -> list[list[Any]]:
-    """[block, state, ref_cnt, [[request's number, entry], …], [[hash, parent, tokens], …]] of each but the null block."""
+    """[block, state, ref_cnt, [[request, entry], …], [[hash, parent, tokens], …]] of each but the null block."""
     return [_fact(moment, block) for block in blocks if block != NULL_BLOCK]
 
 

@@ -106,7 +106,9 @@ class Recording:
             return
         told, trace = view(moment), moment.applied.trace
         texts = {
-            str(index): self._render("recorded_call.html", RecordedCallContext(told, call_context(moment, trace, index)))
+            str(index): self._render(
+                "recorded_call.html", RecordedCallContext(told, call_context(moment, trace, index))
+            )
             for index in untold
         }
         self._beside += sum(map(len, texts.values()))
@@ -117,6 +119,7 @@ class Recording:
         self._inflated += len(data)
         self._size += len(self._parts[-1])
         if self._size * 4 / 3 > MAX_BYTES or self._inflated > MAX_INFLATED:
-            message = f"the file would be larger than {MAX_BYTES // 1_000_000} MB: it is full at action {self.cursor.at}"
+            message = (
+                f"the file would be larger than {MAX_BYTES // 1_000_000} MB: it is full at action {self.cursor.at}"
+            )
             raise LimitError("over_limit", message, "to", ENOUGH)
-

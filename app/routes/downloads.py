@@ -57,6 +57,7 @@ async def recording_file(request: Request) -> Response:
     parts, query = parts_of(request), request.query_params
     async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
         try:
+            await parts.sessions.at_end(session)  # only then is it known where it ends
             first, last = _range(query, session)
             copy, cursor = await parts.exports.copy_of(session, first)
         except (ServiceError, InputError) as error:

@@ -22,13 +22,11 @@ class Exports:
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def copy_of(self, session: Session, at: int) -> tuple[Session, Cursor]:
-        """An independent copy of a session's chosen branch, with a cursor at the moment `at`. The lock is held.
+        """An independent copy of a session's chosen branch, with a cursor at the moment `at`.
 
-        Raises:
-            UnavailableError: the branch is still being replayed.
+        The lock is held, and the whole branch is replayed.
         """
         sessions = self.sessions
-        await sessions.at_end(session)
         branch = await sessions.in_thread(session.branch.fork)
         branch.problem = session.branch.problem
         nodes = {name: replace(node) for name, node in session.nodes.items()}
