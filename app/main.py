@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
-from starlette_compress import CompressMiddleware
+from starlette_compress import CompressMiddleware, add_compress_type
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
 from app.routes import acts, branches, compare, config, downloads, gallery, pages, panels, share
 from app.routes.answers import Parts
+from app.routes.downloads import JSON_LINES
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
 from app.services.exporting import Exports
@@ -29,6 +30,7 @@ def create_app(settings: Settings) -> ASGIApp:
     Raises:
         StoreError: the database can't be opened.
     """
+    add_compress_type(JSON_LINES)
     store = Store(settings.data)
     sessions = Sessions(settings, store)
     runs = Runs(sessions)

@@ -1,4 +1,4 @@
-"""Files to keep and to hand on: the scenario, and a recording that works without a server."""
+"""Files to keep and to hand on: the scenario, its records, and a recording that works without a server."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from app.routes.places import asked_source
 from app.scenario_text import laid_out
 from app.services.errors import BadValueError, ServiceError, StaleMomentError, UnavailableError
 from app.services.file_names import attachment, file_name
+from app.services.record_lines import RecordLines
 from app.services.scenarios import scenario_of
 from app.services.session import Session
 from engine.errors import InputError
 
 router = APIRouter()
+JSON_LINES: Final = "application/jsonl"
 CHUNK: Final = 65_536
 RECORDING_SECONDS: Final = 60.0
 """CPU time that one recording may take."""
@@ -49,6 +51,24 @@ async def scenario_file(request: Request) -> Response:
         scenario, name = scenario_of(session), file_name(session.title, "scenario.json")
     text = await sessions.in_thread(lambda: laid_out(scenario.to_json()))
     return _file(f"{text}\n".encode(), "application/json", name)
+
+
+@router.get("/{source:open}/records.jsonl")
+async def records_file(request: Request) -> Response:
+    """The records of the actions from `from` to before `to`, one a line."""
+    sessions, query = parts_of(request).sessions, request.query_params
+    async with sessions.opened(asked_source(request), branch_of(request)) as session:
+        await sessions.at_end(session)
+        first, end = _range(query, session)
+        cursor = await sessions.seek(session, first)
+        if cursor.at < first:
+            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        simulation = await sessions.in_thread(cursor.simulation.fork)
+        lines = RecordLines(simulation, session.branch.actions[first:end], sessions.settings.replay_seconds)
+        whole = first == 0 and end == session.branch.end
+        what = "records.jsonl" if whole else f"records-{first}-to-{end}.jsonl"
+        headers = _headers(file_name(session.title, what))
+    return StreamingResponse(lines.told(sessions), headers=headers, media_type=JSON_LINES)
 
 
 @router.get("/{source:open}/export.html")
@@ -151,5 +171,8 @@ def _file(content: bytes, kind: str, name: str) -> Response:
         for start in range(0, len(content), CHUNK):
             yield content[start : start + CHUNK]
 
-    headers = {"content-disposition": attachment(name), "vary": "Accept, Cookie"}
-    return StreamingResponse(pieces(), headers=headers, media_type=kind)
+    return StreamingResponse(pieces(), headers=_headers(name), media_type=kind)
+
+
+def _headers(name: str) -> dict[str, str]:
+    return {"content-disposition": attachment(name), "vary": "Accept, Cookie"}

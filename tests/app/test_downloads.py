@@ -1,17 +1,24 @@
-"""The scenario as a file, the names of files, and the list of them."""
+"""The scenario and its records as files, the names of files, and the list of them."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from httpx2 import Response
 from starlette.testclient import TestClient
 
 from app.gallery import every_story
+from app.routes import downloads
+from app.services import record_lines
 from app.services.file_names import attachment, file_name
 from app.services.links import encode
 from app.settings import Settings
+from app.tokenizer import tokenize
+from engine.record import dumps, records
 from engine.scenario import read_scenario
+from engine.simulation import Simulation
 from tests.app.reading import HTMX, LESSON, new_session, tags_of, text_of
 from tests.app.scenarios import PREEMPTION, stored
 
@@ -85,3 +92,46 @@ def test_a_file_name_is_made_of_letters_and_digits(title: str, name: str) -> Non
     assert header.isascii()
     assert header.isprintable()
     assert header.startswith('attachment; filename="')
+
+
+def lines_of(answer: Response) -> list[dict[str, Any]]:
+    assert answer.text.endswith("\n")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+@pytest.mark.parametrize("slug", ["one-call", "preemption", "window-holes", "partial-hit", "reset-refused"])
+def test_records_are_those_of_a_replay(client: TestClient, slug: str) -> None:
+    answer = client.get(f"/story/{slug}/records.jsonl")
+    assert answer.status_code == 200
+    scenario = every_story()[slug].scenario
+    simulation = Simulation(scenario.config, has_connector=scenario.has_connector, tokenize=tokenize)
+    expected = [dumps(record) for record in records(simulation, scenario.actions)]
+    assert answer.headers["content-type"] == "application/jsonl"
+    assert answer.headers["content-encoding"]
+    assert answer.text.splitlines() == expected
+    middle = len(expected) // 2
+    part = client.get(f"/story/{slug}/records.jsonl?from={middle}&to={middle + 2}")
+    assert part.text.splitlines() == expected[middle : middle + 2]
+    assert f'-records-{middle}-to-{middle + 2}.jsonl"' in part.headers["content-disposition"]
+
+
+def test_records_of_a_branch(client: TestClient) -> None:
+    page = new_session(client, at=6, kind="add", id="mine", tokens="40", max_tokens="3")
+    told = lines_of(client.get(f"{page}/records.jsonl?branch=b2"))
+    assert [record["action"] for record in told] == list(range(7))
+    assert told[6]["do"] == "add_request"
+    assert client.get(f"{page}/records.jsonl?branch=b2&from=8").status_code == 409
+    assert client.get(f"{page}/records.jsonl?branch=b2&from=3&to=2").status_code == 422
+    assert client.get(f"{page}/records.jsonl?branch=b2&from=7").content == b""
+
+
+def test_records_that_take_too_long_say_where_they_end(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_lines, "SLICE_BYTES", 1)  # a record a slice
+    lines = record_lines.RecordLines
+    monkeypatch.setattr(downloads, "RecordLines", lambda simulation, actions, _: lines(simulation, actions, 0.0))
+    *told, error = lines_of(client.get(f"{LESSON}/records.jsonl"))
+    assert [record["action"] for record in told] == [0]
+    assert error["error"]["code"] == "too_long"
+    assert error["error"]["where"] == "actions[1]"
+    *told, _ = lines_of(client.get(f"{LESSON}/records.jsonl?from=1"))
+    assert [record["action"] for record in told] == [1]

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from engine.scenario import Scenario
 from tests.browser.scenarios import HOSTILE, crowd
+from tests.browser.test_accessible import violations
 from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
@@ -130,3 +131,29 @@ def test_the_menu_is_reached_by_keys(view: Watched) -> None:
     with view.page.expect_download() as download:
         view.page.keyboard.press("Enter")
     assert download.value.suggested_filename == "One-call-traced-queue-after-6.png"
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_list_of_files_has_no_violation(view: Watched, width: int) -> None:
+    view.page.set_viewport_size({"width": width, "height": 844})
+    view.open("/story/one-call?at=6", 6)
+    view.page.click("#go-share")
+    expect(view.page.locator("#share .files")).to_be_visible()
+    assert violations(view.page) == []
+    view.page.goto("/story/one-call/downloads")
+    assert violations(view.page) == []
+
+
+def test_a_range_that_cannot_be_is_told_on_a_page(view: Watched) -> None:
+    view.open("/story/one-call?at=6", 6)
+    view.page.click("#go-share")
+    view.page.fill("#file-from", "9")
+    view.page.fill("#file-to", "3")
+    view.allowed.append("422")
+    view.page.click("#file-recording")
+    expect(view.page.locator("#file-error")).to_contain_text("It would end before it begins.")
+    assert violations(view.page) == []
+    view.page.fill("#file-from", "2")
+    with view.page.expect_download() as download:
+        view.page.click("#file-recording")
+    assert download.value.suggested_filename == "One-call-traced-recording-2-to-3.html"

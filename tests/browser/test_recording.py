@@ -211,3 +211,24 @@ def test_it_has_no_violation(record: Record, size: tuple[int, int]) -> None:
     file.page.set_viewport_size({"width": size[0], "height": size[1]})
     expect(file.page.locator("#card .card")).to_be_visible()
     assert violations(file.page) == []
+
+
+def test_pictures_are_saved_from_it_too(record: Record) -> None:
+    file = record(LESSON, path="?at=6", shown=6)
+    for kind, start in (("svg", b"<svg "), ("png", b"\x89PNG")):
+        file.page.locator("details.save[data-picture=queue] summary").click()
+        with file.page.expect_download() as download:
+            file.page.click(f"details.save[data-picture=queue] [data-save={kind}]")
+        assert download.value.suggested_filename == f"One-call-traced-queue-after-6.{kind}"
+        assert Path(download.value.path()).read_bytes().startswith(start)
+
+
+def test_a_damaged_file_says_so(record: Record) -> None:
+    file = record(LESSON, shown=0)
+    path = Path(file.home.removeprefix("file://"))
+    text = path.read_text()
+    at = text.index('base64" id="recording"')
+    path.write_text(text[: at + 4000] + "AAAA" + text[at + 4004 :])
+    file.page.goto(file.home)
+    expect(file.page.locator("#notice")).to_contain_text("can't read the recording")
+    file.allowed += ["error"]

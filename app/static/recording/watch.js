@@ -12,6 +12,11 @@ const opened = unpack(place.textContent).then((held) => {
   return recording;
 });
 
+opened.catch(() => {
+  const line = Object.assign(document.createElement("p"), { className: "error", textContent: "This browser can't read the recording: it is too old, or the file is damaged." });
+  document.getElementById("notice").replaceChildren(line);
+});
+
 function tells(at, index) {
   return recording.call(at, index) !== null;
 }
