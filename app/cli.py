@@ -25,6 +25,7 @@ from app.tokenizer import tokenize
 from engine.actions import Action, AddRequest
 from engine.errors import InputError, printable
 from engine.record import apply_recorded, dumps
+from engine.record_schema import record_schema
 from engine.scenario import Continue, Limits, Scenario, read_scenario, resolve
 from engine.schema import scenario_schema
 from engine.simulation import Simulation
@@ -96,6 +97,7 @@ def _parser() -> Parser:
     expand.add_argument("file", metavar="FILE", help="a scenario; - is standard input")
     expand.set_defaults(command=_expand)
     schema = commands.add_parser("schema", help="print the JSON Schema of a scenario", allow_abbrev=False)
+    schema.add_argument("--record", action="store_true", help="of a record instead: of what one action did")
     schema.set_defaults(command=_schema)
     serve = commands.add_parser("serve", help="start the web app", allow_abbrev=False)
     serve.add_argument("--host", metavar="H", help="the address to listen on (127.0.0.1)")
@@ -161,8 +163,8 @@ def _expanded(scenario: Scenario) -> Iterator[dict[str, object]]:
         yield action.to_json()
 
 
-def _schema(_options: argparse.Namespace) -> int:
-    print(json.dumps(scenario_schema(), indent=2))
+def _schema(options: argparse.Namespace) -> int:
+    print(json.dumps(record_schema() if options.record else scenario_schema(), indent=2))
     return 0
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.responses import Response
 
 from app.contexts import ErrorContext
 from app.services.branching import Branching
-from app.services.errors import BadValueError
+from app.services.errors import BadValueError, shaped
 from app.services.exporting import Exports
+from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.services.sources import source_in
@@ -22,9 +23,11 @@ from app.settings import Settings
 from app.store import Store
 from app.templating import Templates, to_root
 
+JSON_LINES: Final = "application/jsonl"
 NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
 TITLES: Final = {
     400: "That can't be read",
+    401: "You can look, not act",
     403: "You can look, not act",
     404: "There is nothing here",
     405: "That isn't done this way",
@@ -55,6 +58,7 @@ class Parts:
     sessions: Sessions
     runs: Runs
     branching: Branching
+    replays: Replays
     exports: Exports
     templates: Templates
 
@@ -69,8 +73,15 @@ def wants_frame(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
+def is_api(request: Request) -> bool:
+    """Whether an address is one for programs only, be there something or not."""
+    return (path_of(request) + "/").startswith(("/api/", "/openapi.json/"))
+
+
 def wants_json(request: Request) -> bool:
     """Whether a program asks."""
+    if is_api(request):
+        return True
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
 
@@ -78,7 +89,8 @@ def wants_json(request: Request) -> bool:
 def path_of(request: Request) -> str:
     """The path below the server's root."""
     root: str = request.scope.get("root_path", "")
-    return request.url.path.removeprefix(root) or "/"
+    path: str = request.scope["path"]
+    return path.removeprefix(root) or "/"
 
 
 def html(
@@ -104,12 +116,24 @@ def whole_number(text: str | None, where: str, default: int) -> int:
 
 def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:
     """The one error shape."""
-    return {"error": {"code": code, "message": message, "where": where, "expected": expected}}
+    return shaped(code, message, where, expected)
 
 
 def json_answer(content: object, status: int = 200) -> Response:
     """JSON as an answer."""
     return JSONResponse(content, status)
+
+
+async def json_lines(lines: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> Response:
+    """Lines as they come; what goes wrong before the first one is raised here, and so has a status of its own."""
+    first = await anext(lines, b"")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield first
+        async for some in lines:
+            yield some
+
+    return StreamingResponse(chunks(), headers=headers, media_type=JSON_LINES)
 
 
 def error_answer(

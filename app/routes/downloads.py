@@ -17,20 +17,18 @@ from app.rendering.moment import Moment
 from app.rendering.recording import Recording
 from app.rendering.tour import tour
 from app.rendering.transport import view
-from app.routes.answers import html, parts_of, wants_json, whole_number
+from app.routes.answers import html, json_lines, parts_of, wants_json, whole_number
 from app.routes.errors import status_of
 from app.routes.pages import branch_of, place_of
 from app.routes.places import asked_source
 from app.scenario_text import laid_out
-from app.services.errors import BadValueError, ServiceError, StaleMomentError, UnavailableError
+from app.services.errors import BadValueError, ServiceError, StaleMomentError, TooLongError
 from app.services.file_names import attachment, file_name
-from app.services.record_lines import RecordLines
 from app.services.scenarios import scenario_of
 from app.services.session import Session
 from engine.errors import InputError
 
 router = APIRouter()
-JSON_LINES: Final = "application/jsonl"
 CHUNK: Final = 65_536
 RECORDING_SECONDS: Final = 60.0
 """CPU time that one recording may take."""
@@ -56,19 +54,13 @@ async def scenario_file(request: Request) -> Response:
 @router.get("/{source:open}/records.jsonl")
 async def records_file(request: Request) -> Response:
     """The records of the actions from `from` to before `to`, one a line."""
-    sessions, query = parts_of(request).sessions, request.query_params
-    async with sessions.opened(asked_source(request), branch_of(request)) as session:
-        await sessions.at_end(session)
-        first, end = _range(query, session)
-        cursor = await sessions.seek(session, first)
-        if cursor.at < first:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
-        simulation = await sessions.in_thread(cursor.simulation.fork)
-        lines = RecordLines(simulation, session.branch.actions[first:end], sessions.settings.replay_seconds)
+    parts, source, branch = parts_of(request), asked_source(request), branch_of(request)
+    async with parts.sessions.opened(source, branch) as session:
+        await parts.sessions.at_end(session)
+        first, end = _range(request.query_params, session)
         whole = first == 0 and end == session.branch.end
-        what = "records.jsonl" if whole else f"records-{first}-to-{end}.jsonl"
-        headers = _headers(file_name(session.title, what))
-    return StreamingResponse(lines.told(sessions), headers=headers, media_type=JSON_LINES)
+        name = file_name(session.title, "records.jsonl" if whole else f"records-{first}-to-{end}.jsonl")
+    return await json_lines(parts.replays.of_branch(source, branch, first, end), _headers(name))
 
 
 @router.get("/{source:open}/export.html")
@@ -88,7 +80,9 @@ async def recording_file(request: Request) -> Response:
             while not recording.is_done:
                 await parts.sessions.in_thread(recording.slice)
                 if recording.spent > RECORDING_SECONDS:
-                    raise UnavailableError("This recording takes too long to make.", "to", "a shorter range")
+                    raise TooLongError(
+                        "This recording takes longer to make than one request may.", "to", "a shorter range"
+                    )
             page = await parts.sessions.in_thread(lambda: _page(request, recording))
     except (ServiceError, InputError) as error:
         async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +12,6 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from app.gallery import every_story
-from app.routes import downloads
-from app.services import record_lines
 from app.services.file_names import attachment, file_name
 from app.services.links import encode
 from app.settings import Settings
@@ -19,6 +19,7 @@ from app.tokenizer import tokenize
 from engine.record import dumps, records
 from engine.scenario import read_scenario
 from engine.simulation import Simulation
+from tests.app.conftest import browser
 from tests.app.reading import HTMX, LESSON, new_session, tags_of, text_of
 from tests.app.scenarios import PREEMPTION, stored
 
@@ -125,13 +126,12 @@ def test_records_of_a_branch(client: TestClient) -> None:
     assert client.get(f"{page}/records.jsonl?branch=b2&from=7").content == b""
 
 
-def test_records_that_take_too_long_say_where_they_end(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_lines, "SLICE_BYTES", 1)  # a record a slice
-    lines = record_lines.RecordLines
-    monkeypatch.setattr(downloads, "RecordLines", lambda simulation, actions, _: lines(simulation, actions, 0.0))
-    *told, error = lines_of(client.get(f"{LESSON}/records.jsonl"))
-    assert [record["action"] for record in told] == [0]
-    assert error["error"]["code"] == "too_long"
-    assert error["error"]["where"] == "actions[1]"
-    *told, _ = lines_of(client.get(f"{LESSON}/records.jsonl?from=1"))
-    assert [record["action"] for record in told] == [1]
+def test_records_that_take_too_long_say_where_they_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(10**6))
+    ticking = SimpleNamespace(thread_time=lambda: next(clock) / 1000)
+    monkeypatch.setattr("app.services.recording.time", ticking)
+    with browser(replace(settings, replay_seconds=0.02)) as client:
+        client.get(f"{LESSON}/frame?at=15")  # replayed before
+        *told, error = lines_of(client.get(f"{LESSON}/records.jsonl"))
+    assert 0 < len(told) < 15
+    assert (error["error"]["code"], error["error"]["where"]) == ("too_long", f"actions[{len(told)}]")
