@@ -33,18 +33,22 @@ MAX_CALLS: Final = 8_000_000
 ENOUGH: Final = "a shorter range"
 
 
+def check_length(first: int, last: int) -> None:
+    """Refuse more actions than a recording holds.
+
+    Raises:
+        LimitError: these are more.
+    """
+    if last - first > MAX_ACTIONS:
+        message = f"a recording holds at most {MAX_ACTIONS} actions, and these are {last - first}"
+        raise LimitError("over_limit", message, "to", f"at most {first + MAX_ACTIONS}")
+
+
 class Recording:
     """Takes the moments `first` to `last` of a branch that nobody else uses, in slices of CPU time."""
 
     def __init__(self, session: Session, cursor: Cursor, last: int, render: Render) -> None:
-        """From the moment where `cursor` stands, which moves on.
-
-        Raises:
-            LimitError: these are more actions than a recording holds.
-        """
-        if last - cursor.at > MAX_ACTIONS:
-            message = f"a recording holds at most {MAX_ACTIONS} actions, and these are {last - cursor.at}"
-            raise LimitError("over_limit", message, "to", f"at most {cursor.at + MAX_ACTIONS}")
+        """From the moment where `cursor` stands, which moves on."""
         self.session, self.cursor, self.first, self.last = session, cursor, cursor.at, last
         self.page = frame(self._moment())
         """The frame of the first moment."""

@@ -14,7 +14,7 @@ from app.contexts import DownloadsContext, RecordingContext
 from app.inlining import inlined
 from app.rendering.downloads import files
 from app.rendering.moment import Moment
-from app.rendering.recording import Recording
+from app.rendering.recording import Recording, check_length
 from app.rendering.tour import tour
 from app.rendering.transport import view
 from app.routes.answers import html, json_lines, parts_of, wants_json, whole_number
@@ -66,30 +66,41 @@ async def records_file(request: Request) -> Response:
 @router.get("/{source:open}/export.html")
 async def recording_file(request: Request) -> Response:
     """A page with the moments `from` to `to` that works without a server."""
-    parts, query = parts_of(request), request.query_params
+    parts = parts_of(request)
     async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
         try:
             await parts.sessions.at_end(session)  # only then is it known where it ends
-            first, last = _range(query, session)
-            copy, cursor = await parts.exports.copy_of(session, first)
+            first, last = _range(request.query_params, session)
+            check_length(first, last)
         except (ServiceError, InputError) as error:
             return await _refused(request, session, error)
     try:
-        async with parts.exports.turn:
-            recording = await parts.sessions.in_thread(lambda: Recording(copy, cursor, last, parts.templates.render))
-            while not recording.is_done:
-                await parts.sessions.in_thread(recording.slice)
-                if recording.spent > RECORDING_SECONDS:
-                    raise TooLongError(
-                        "This recording takes longer to make than one request may.", "to", "a shorter range"
-                    )
+        async with parts.exports.turn():
+            recording = await _recorded(request, first, last)
             page = await parts.sessions.in_thread(lambda: _page(request, recording))
     except (ServiceError, InputError) as error:
         async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
             return await _refused(request, session, error)
-    whole = first == 0 and last == copy.branch.end
+    whole = first == 0 and last == recording.session.branch.end
     what = "recording.html" if whole else f"recording-{first}-to-{last}.html"
-    return _file(page, "text/html", file_name(copy.title, what))
+    return _file(page, "text/html", file_name(recording.session.title, what))
+
+
+async def _recorded(request: Request, first: int, last: int) -> Recording:
+    """The moments of a branch, taken in slices while the session goes on.
+
+    Raises:
+        LimitError, TooLongError: they take too many bytes, or too long.
+    """
+    parts = parts_of(request)
+    async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
+        copy, cursor = await parts.exports.copy_of(session, first)
+    recording = await parts.sessions.in_thread(lambda: Recording(copy, cursor, last, parts.templates.render))
+    while not recording.is_done:
+        await parts.sessions.in_thread(recording.slice)
+        if recording.spent > RECORDING_SECONDS:
+            raise TooLongError("This recording takes longer to make than one request may.", "to", "a shorter range")
+    return recording
 
 
 def _range(query: Mapping[str, str], session: Session) -> tuple[int, int]:

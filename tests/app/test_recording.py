@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -14,8 +15,12 @@ from starlette.testclient import TestClient
 
 from app.inlining import inlined
 from app.rendering import recording
+from app.services.errors import FullError
+from app.services.exporting import Exports
 from app.services.links import encode
+from app.services.sessions import Sessions
 from app.settings import Settings
+from app.store import Store
 from engine.scenario import read_scenario
 from tests.app.conftest import browser
 from tests.app.reading import HTMX, LESSON, figures_of, new_session, tags_of, text_of
@@ -230,3 +235,40 @@ def test_file_names_of_other_scripts(client: TestClient, settings: Settings) -> 
     assert disposition == (
         f"attachment; filename=\"recording.html\"; filename*=UTF-8''{quote('数据-क्षि-recording.html', safe='')}"
     )
+
+
+def test_only_a_few_wait_for_their_turn(settings: Settings) -> None:
+    async def many() -> list[str]:
+        exports, told = Exports(Sessions(settings, Store(settings.data))), list[str]()
+
+        async def one(name: str) -> None:
+            try:
+                async with exports.turn():
+                    told.append(f"{name} begins")
+                    await asyncio.sleep(0)
+            except FullError:
+                told.append(f"{name} is refused")
+
+        await asyncio.gather(*(one(str(i)) for i in range(12)))
+        exports.sessions.close()
+        return told
+
+    told = asyncio.run(many())
+    assert [line for line in told if "refused" in line] == ["10 is refused", "11 is refused"]
+    assert [line for line in told if "begins" in line] == [f"{i} begins" for i in range(10)]
+
+
+def test_a_session_goes_on_while_it_is_recorded(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = new_session(client)
+    end, take = 16, recording.Recording.slice
+
+    def acting(one: recording.Recording) -> None:
+        if one.cursor.at == 0:
+            client.post(f"{page}/step", data={"branch": "main", "at": str(end)})
+        take(one)
+
+    monkeypatch.setattr(recording.Recording, "slice", acting)
+    held = held_in(client.get(f"{page}/export.html").text)
+    assert len(held["frames"]) == end + 1
+    assert "after 16 of 16" in held["frames"][-1]
+    assert figures_of(client.get(page))["at"] == end + 1
