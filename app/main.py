@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
-from starlette_compress import CompressMiddleware
+from starlette_compress import CompressMiddleware, add_compress_type
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, api, branches, compare, config, draft, edit, gallery, pages, panels, share
-from app.routes.answers import Parts
+from app.routes import acts, api, branches, compare, config, downloads, draft, edit, gallery, pages, panels, share
+from app.routes.answers import JSON_LINES, Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
+from app.services.exporting import Exports
 from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
@@ -29,6 +30,7 @@ def create_app(settings: Settings) -> ASGIApp:
     Raises:
         StoreError: the database can't be opened.
     """
+    add_compress_type(JSON_LINES)
     store = Store(settings.data)
     sessions = Sessions(settings, store)
     runs = Runs(sessions)
@@ -42,9 +44,10 @@ def create_app(settings: Settings) -> ASGIApp:
         store.close()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), Replays(sessions), templates)
+    replays, exports = Replays(sessions), Exports(sessions)
+    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), replays, exports, templates)
     add_handlers(app)
-    for part in (gallery, pages, panels, draft, config, edit, acts, branches, compare, share, api):
+    for part in (gallery, pages, panels, draft, config, edit, acts, branches, compare, share, downloads, api):
         app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []

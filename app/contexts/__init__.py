@@ -24,6 +24,7 @@ from app.contexts.calls import (
 )
 from app.contexts.compare import AspectRow, CompareContext, ComparedRequest, Marked, Setting, Side
 from app.contexts.config import ConfigContext, ConfigField, ConfigGroup, ConfigSection
+from app.contexts.downloads import DownloadsContext, Inlined, RecordedCallContext, RecordingContext
 from app.contexts.editor import EditorContext, ProblemRow, Verdict, VerdictContext
 from app.contexts.gallery import (
     CallPart,
@@ -62,6 +63,7 @@ from app.contexts.pages import (
     DocsContext,
     ErrorContext,
     Field,
+    Files,
     FormErrorContext,
     FrameContext,
     HashLine,
@@ -103,16 +105,19 @@ __all__ = [
     "ConfigGroup",
     "ConfigSection",
     "DocsContext",
+    "DownloadsContext",
     "DraftContext",
     "EditorContext",
     "ErrorContext",
     "Field",
+    "Files",
     "FinishedRow",
     "FormErrorContext",
     "Formula",
     "FrameContext",
     "GalleryContext",
     "HashLine",
+    "Inlined",
     "KVEvent",
     "LayoutRow",
     "LayoutTick",
@@ -129,6 +134,8 @@ __all__ = [
     "Piece",
     "ProbeContext",
     "ProblemRow",
+    "RecordedCallContext",
+    "RecordingContext",
     "RequestRow",
     "Requests",
     "RunContext",

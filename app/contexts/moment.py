@@ -33,6 +33,8 @@ class View:
     """`?branch=main&at=K` of this moment."""
     summary: str
     """The config in a few words: "101 blocks of 16 tokens, watermark 5 blocks"."""
+    recorded: bool = False
+    """It stands in a file: there is no server that could be asked anything or told to act."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,17 @@ class Tour:
 
 
 @dataclass(frozen=True, slots=True)
+class Files:
+    """partials/downloads.html: what stands in the fields of a recording's range, and what is wrong with it."""
+
+    first: str
+    last: str
+    most: int
+    """Actions that a recording holds."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ShareContext:
     """share.html: links to this moment; a fragment for htmx, a page otherwise. All of them are absolute."""
 
@@ -141,6 +152,7 @@ class ShareContext:
     loopback: bool
     """Only this machine gets to these addresses."""
     select: str
+    files: Files
     whole_page: bool
     error: str = ""
 

@@ -27,18 +27,19 @@ def block_card(moment: Moment, block_id: int, *, whole_page: bool) -> BlockConte
     return BlockContext(
         view=view(moment),
         block=block_id,
-        state=_state(block),
+        state=state_words(block),
         ref_cnt=block.ref_cnt,
         place=_place(block, moment.pool.num_free_blocks),
-        hashes=tuple(_hash_line(moment, key) for key in moment.pool.keys_of(block_id)),
-        owners=tuple(_owner(moment, name, block_id) for name in holders[:MOST_OWNERS]),
+        hashes=tuple(hash_line(moment, key) for key in moment.pool.keys_of(block_id)),
+        owners=tuple(owner_of(moment, name, block_id) for name in holders[:MOST_OWNERS]),
         life=tuple(reversed(shown)),
         life_before=len(life) - len(shown),
         whole_page=whole_page,
     )
 
 
-def _state(block: KVCacheBlock) -> str:
+def state_words(block: KVCacheBlock) -> str:
+    """Its state, as the card says it."""
     if block.is_null:
         return "null"
     if not block.ref_cnt:
@@ -54,7 +55,8 @@ def _place(block: KVCacheBlock, free: int) -> str:
     return f"{block.place} of {free} go before it"
 
 
-def _hash_line(moment: Moment, key: Key) -> HashLine:
+def hash_line(moment: Moment, key: Key) -> HashLine:
+    """A hash that a block carries now."""
     lineage = moment.history.lineage.get(key)
     size = moment.cursor.simulation.config.groups[key[1]].block_size
     end = lineage.num_tokens if lineage else moment.pool.block_hash_num_tokens[moment.pool.cached.blocks(key)[0]]
@@ -64,7 +66,8 @@ def _hash_line(moment: Moment, key: Key) -> HashLine:
     return HashLine(short_hash(key[0]), parent, key[1], f"tokens {start} to {end - 1}{where}")
 
 
-def _owner(moment: Moment, name: str, block_id: int) -> Owner:
+def owner_of(moment: Moment, name: str, block_id: int) -> Owner:
+    """A request that holds a block now."""
     tables = moment.manager.get_blocks(name)
     places = [(group, table.index(block_id)) for group, table in enumerate(tables) if block_id in table]
     config = moment.cursor.simulation.config
@@ -73,10 +76,10 @@ def _owner(moment: Moment, name: str, block_id: int) -> Owner:
 
 
 def _life_event(moment: Moment, action: int, event: BlockEvent) -> LifeEvent:
-    return LifeEvent(action + 1, moment.query(action + 1), _words(moment, event))
+    return LifeEvent(action + 1, moment.query(action + 1), event_words(moment, event))
 
 
-def _words(moment: Moment, event: BlockEvent) -> Words:
+def event_words(moment: Moment, event: BlockEvent) -> Words:
     """One event in a sentence."""
     names = (event.request,) if event.request else ()
     hashes = ", ".join(f"…{short_hash(block_hash)[-4:]}" for block_hash, _ in event.keys)

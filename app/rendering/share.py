@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import quote
 
 from app.contexts import ShareContext, WallContext
+from app.rendering.downloads import files
 from app.rendering.moment import Moment
 from app.rendering.transport import view
 from app.services.public_url import PublicUrl
@@ -47,6 +48,7 @@ def share(
         qr_reason=picture.reason,
         loopback=root.is_loopback,
         select=select,
+        files=files(len(moment.actions)),
         whole_page=whole_page,
         error=error,
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.responses import Response
 
 from app.contexts import ErrorContext
 from app.services.branching import Branching
 from app.services.errors import BadValueError, shaped
+from app.services.exporting import Exports
 from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
@@ -22,6 +23,7 @@ from app.settings import Settings
 from app.store import Store
 from app.templating import Templates, to_root
 
+JSON_LINES: Final = "application/jsonl"
 NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
 TITLES: Final = {
     400: "That can't be read",
@@ -57,6 +59,7 @@ class Parts:
     runs: Runs
     branching: Branching
     replays: Replays
+    exports: Exports
     templates: Templates
 
 
@@ -119,6 +122,18 @@ def error_body(code: str, message: str, where: str, expected: str) -> dict[str, 
 def json_answer(content: object, status: int = 200) -> Response:
     """JSON as an answer."""
     return JSONResponse(content, status)
+
+
+async def json_lines(lines: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> Response:
+    """Lines as they come; what goes wrong before the first one is raised here, and so has a status of its own."""
+    first = await anext(lines, b"")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield first
+        async for some in lines:
+            yield some
+
+    return StreamingResponse(chunks(), headers=headers, media_type=JSON_LINES)
 
 
 def error_answer(

@@ -16,6 +16,7 @@ from app.services.limits import check_continued
 from app.services.record_text import record_text
 from app.services.session import SLICE_SECONDS, Session
 from app.services.sessions import Sessions, check_arrived
+from app.services.sources import Source
 from app.tokenizer import tokenize
 from engine.actions import Action
 from engine.errors import InputError
@@ -110,15 +111,18 @@ class Replays:
 
         return self._lines(begin)
 
-    def of_session(self, session_id: str, branch: str, first: int, end: int | None) -> AsyncIterator[bytes]:
+    def of_branch(self, place: Source | str, branch: str, first: int, end: int | None) -> AsyncIterator[bytes]:
         """The records of a branch's actions from `first` to before `end` (None: all), as `_lines` gives them.
+
+        `place` is a session's id, or another source.
 
         Raises:
             ServiceError: there is no such session, branch or moment, or it can't be had now.
         """
 
         async def begin() -> Recorder:
-            async with self.sessions.opened(session_id, branch) as session:
+            async with self.sessions.opened(place, branch) as session:
+                await self.sessions.at_end(session)  # only then is it known where it ends
                 session.check_place(branch, first, "from")
                 session.check_place(branch, end or 0, "to")
                 actions = session.branch.actions[first:end]

@@ -7,6 +7,7 @@ import { toggleTheme } from "./figures/theme.js";
 import { say, watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
 import { Panels } from "./panels.js";
+import { watchPictures } from "./pictures.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
 import { watchComposer } from "./composer.js";
@@ -64,6 +65,7 @@ watchBranches();
 watchComposer();
 watchFiles();
 watchShare();
+watchPictures(figures);
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
 window.poolscope = { model, figures, selection, tour };

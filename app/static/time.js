@@ -92,6 +92,7 @@ class Time {
     } finally {
       this.asking = false;
       this.wanted = null;
+      document.getElementById("scrub").value = this.place.at; // where it went may be short of where it was pulled to
     }
   }
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from fastapi import APIRouter, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from app.routes.answers import parts_of
+from app.routes.answers import json_lines, parts_of
 from app.routes.api.asked import Query
 from app.services.errors import BadValueError
 
 router = APIRouter(prefix="/api")
-JSON_LINES = "application/jsonl"
 
 
 @router.get("/sessions/{session_id}/records")
@@ -22,23 +19,11 @@ async def records(request: Request, session_id: str) -> Response:
     first, end = query.number("from") or 0, query.number("to")
     if end is not None and end < first:
         raise BadValueError(f"to is {end}, before from, {first}.", "to", f"a whole number, {first} or more")
-    return await _stream(parts_of(request).replays.of_session(session_id, query.text("branch", ""), first, end))
+    return await json_lines(parts_of(request).replays.of_branch(session_id, query.text("branch", ""), first, end))
 
 
 @router.post("/replay")
 async def replay(request: Request) -> Response:
     """The records of a scenario's actions; nothing is stored."""
     Query.of(request)
-    return await _stream(parts_of(request).replays.of_scenario(await request.body()))
-
-
-async def _stream(lines: AsyncIterator[bytes]) -> Response:
-    """Lines as they come; what goes wrong before the first one is raised here, and so has a status of its own."""
-    first = await anext(lines, b"")
-
-    async def chunks() -> AsyncIterator[bytes]:
-        yield first
-        async for some in lines:
-            yield some
-
-    return StreamingResponse(chunks(), media_type=JSON_LINES)
+    return await json_lines(parts_of(request).replays.of_scenario(await request.body()))

@@ -12,6 +12,11 @@ import { tablesFigure } from "./tables.js";
 import { onThemeChange } from "./theme.js";
 
 const NARROW = 480;
+const WIDE = 620; // px, of what is folded away
+const SMALL = { usage: 360, blocks: 360, series: 360 }; // px: by themselves they have more room
+const GAUGE = 150; // px
+const TALLEST = 8000; // px
+const MOST_IDS = 4000;
 export const GRIDS = ["pool", "queue", "tables", "hashes"];
 
 export class Figures {
@@ -90,6 +95,22 @@ export class Figures {
       return this.hosts[name].draw();
     });
     await Promise.all(drawn);
+  }
+
+  /** A figure to be saved: all of it, also what is folded or out of sight on the page. */
+  whole(name) {
+    const { hosts: { [name]: host }, model } = this;
+    const width = SMALL[name] ?? (host.width >= 40 ? host.width : WIDE);
+    if (name === "pool") return poolFigure(model, this.#wholeGrid(width), { spot: host.spot, most: MOST_IDS });
+    return host.build(width, { room: name === "usage" ? GAUGE : TALLEST, clip: null, spot: host.spot, whole: TALLEST });
+  }
+
+  /** As on the page, or with smaller cells where that would be too tall. */
+  #wholeGrid(width) {
+    const { size } = this.model.pool;
+    let grid = this.grid ?? poolGrid(size, width, 143);
+    while (grid.height > TALLEST && grid.pitch > 1) grid = poolGrid(size, width, TALLEST, PITCHES[PITCHES.indexOf(grid.pitch) + 1]);
+    return grid;
   }
 
   outline(kind, block) {

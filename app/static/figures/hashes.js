@@ -9,8 +9,10 @@ const LABEL = 140;
 const FOLD = 62; // px
 const FORK = 22;
 const MAX_ROWS = 60;
+const WIDEST = 4000; // px
 
-export function hashesFigure(model, width, { clip, spot }) {
+/** `whole`: nothing is folded that isn't folded in the data, however wide and tall it gets. */
+export function hashesFigure(model, width, { clip, spot, whole = null }) {
   const cells = new Cells({ clip, spot });
   const { chains, total } = model.hashes ?? { chains: [], total: 0 };
   if (!total) {
@@ -18,7 +20,13 @@ export function hashesFigure(model, width, { clip, spot }) {
     return cells.figure(width, 40);
   }
   const pitch = idWidth(model.pool.size) + 1;
-  const { tree, rows } = layOut(chains, width, pitch);
+  const most = whole ? Math.floor(whole / ROW) : MAX_ROWS;
+  let { tree, rows } = layOut(chains, whole ? Infinity : width, pitch, most);
+  if (whole) {
+    const wide = Math.max(...tree.all.map((node) => node.end)) + 2 * LABEL;
+    width = Math.min(Math.max(width, wide), WIDEST);
+    if (wide > WIDEST) ({ tree, rows } = layOut(chains, width, pitch, most));
+  }
   const start = { x: 4, y: between(tree.roots) + CELL / 2 };
   cells.link(circle(start.x, start.y, 3.5));
   for (const node of tree.roots) link(cells, { ...start, x: 8 }, node);
@@ -28,7 +36,7 @@ export function hashesFigure(model, width, { clip, spot }) {
 }
 
 /** Leaves take rows, top down; a parent stands in the middle of its children. */
-function layOut(chains, width, pitch) {
+function layOut(chains, width, pitch, most) {
   const fold = Math.ceil(FOLD / pitch);
   const all = chains.map((data) => ({ data, children: [] }));
   const byId = new Map(all.map((node) => [node.data.id, node]));
@@ -36,9 +44,9 @@ function layOut(chains, width, pitch) {
   for (const node of all) (byId.get(node.data.parent)?.children ?? roots).push(node);
   let rows = 0;
   const place = (node, x) => {
-    if (rows >= MAX_ROWS) return false;
+    if (rows >= most) return false;
     const room = (width - x - LABEL) / pitch;
-    node.items = folded(node.data, fold, Math.max(fold + 2, Math.floor(node.children.length ? Math.min(room * 0.5, 12) : room)));
+    node.items = folded(node.data, fold, Math.max(fold + 2, Math.floor(node.children.length && room < Infinity ? Math.min(room * 0.5, 12) : room)));
     node.x = x;
     node.end = x + node.items.reduce((sum, item) => sum + (item.more ? fold : 1), 0) * pitch - 3;
     node.children = node.children.filter((child) => place(child, node.end + FORK));

@@ -50,6 +50,18 @@ export class Model {
     return blocks;
   }
 
+  /** An independent copy: whatever is put on top of one leaves the other as it is. */
+  copy() {
+    return Object.assign(new Model(), this, { pool: this.pool.copy() });
+  }
+
+  /** What a whole frame of this moment tells. */
+  whole() {
+    const { at, branch, requests, groups, queue, tables, hashes, usage, blocks, series, alt, pool } = this;
+    const told = { num_blocks: pool.size, block_size: pool.blockSize, cells: pool.cells() };
+    return { at, from: null, branch, requests, groups, pool: told, queue, tables, hashes, series, usage, blocks, alt };
+  }
+
   /** Everything as plain data, to compare two models. */
   plain() {
     const { at, branch, requests, groups, queue, tables, hashes, usage, blocks, series, alt } = this;
@@ -83,6 +95,24 @@ class Pool {
       this.owners[2 * block + 1] = second;
       if (changed) this.changed.push(block);
     }
+  }
+
+  /** As the server tells them: every block that is not free, unhashed and unchanged. */
+  cells() {
+    const cells = [];
+    for (let block = 1; block < this.size; block += 1) {
+      const flags = this.flags[block];
+      if (!flags && !this.refs[block]) continue;
+      const holders = [this.owners[2 * block], this.owners[2 * block + 1]].filter((holder) => holder >= 0);
+      cells.push([block, this.refs[block], flags & HASHED ? 1 : 0, flags & LOST ? 2 : flags & CHANGED ? 1 : 0, ...holders]);
+    }
+    return cells;
+  }
+
+  copy() {
+    const twin = Object.assign(Object.create(Pool.prototype), this);
+    for (const name of ["refs", "flags", "owners", "changed"]) twin[name] = this[name].slice();
+    return twin;
   }
 
   isHashed(block) { return (this.flags[block] & HASHED) !== 0; }

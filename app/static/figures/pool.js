@@ -48,11 +48,11 @@ export function blockAt(grid, x, y) {
   return block < grid.size ? block : null;
 }
 
-export function poolFigure(model, grid, { spot = null, clip = null }) {
+export function poolFigure(model, grid, { spot = null, clip = null, most = MAX_IDS + 60 }) {
   const plain = grid.pitch < 14;
   const pixels = grid.gap === 0;
   const [from, to] = pixels ? [1, 1] : inSight(grid, clip);
-  const cells = new Cells({ ids: grid.pitch >= 20 && to - from <= MAX_IDS + 60, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, clip, spot });
+  const cells = new Cells({ ids: grid.pitch >= 20 && to - from <= most, plain, radius: plain ? 0 : 1.2, ring: plain ? 1 : 1.5, clip, spot });
   cells.add({ ...cellBox(grid, 0), kind: "null", block: 0 });
   for (let block = from; block < to; block += 1) cells.add(poolCell(model.pool, grid, block));
   const { traces, shapes } = pixels ? pixelCells(model.pool, grid, spot) : { traces: [], shapes: [] };
