@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from app.services.running import Run, Until, run_slice
 from app.services.session import Branch
+from app.services.sources import STORY, Source
 from app.settings import SERVER_LIMITS, Settings
 from app.store import Store
 from engine.actions import AddRequest, External, Step
@@ -157,3 +158,16 @@ def test_a_run_of_a_branch_that_changes_nothing_is_harmless() -> None:
     state = Run(Until("finish"), 1, 1, 10)
     run_slice(branch, state, SERVER_LIMITS)
     assert (state.why, branch.actions[1:]) == ("finish", [Step()])
+
+
+def test_a_session_that_an_action_makes_is_locked_until_it_is_answered(settings: Settings) -> None:
+    """A run may go on in it by then, and would move what the answer is written from."""
+
+    async def scenario() -> bool:
+        app = create_app(settings)
+        async with app.router.lifespan_context(app):
+            source = Source(STORY, "one-call")
+            async with app.state.parts.sessions.acting_on(source, None) as session:
+                return bool(session.lock.locked())
+
+    assert asyncio.run(scenario())
