@@ -11,8 +11,19 @@ from app.contexts.moment import Log, Requests, Transport, View, WhyLink, Words
 
 
 @dataclass(frozen=True, slots=True)
+class RunUnderWay:
+    """A run that goes on at the end of a branch: it can be stopped, and asked how it gets on."""
+
+    text: str
+    branch: str
+    """Where it runs."""
+    is_beside: bool
+    """Whether that is another branch than the page's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to the reader; `query` leads on, named by `link`."""
+    """A message to the reader; `query` leads on, named by `link`. Without a text it only tells of a run."""
 
     text: str
     kind: str = "info"
@@ -21,8 +32,8 @@ class Notice:
     query: str = ""
     compare: str = ""
     """The query of a comparison with the branch that was left."""
-    running: bool = False
-    """A run is under way at the end of this branch: it can be stopped, and asked how it gets on."""
+    run: RunUnderWay | None = None
+    """A run that is under way in this session, of this branch rather than another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +288,12 @@ class FormErrorContext:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """run.html: how a run gets on, for htmx; its end is told by a frame."""
+    """run.html: how a run gets on, for htmx; its end is told by a frame where the page shows its branch."""
 
     view: View
-    notice: Notice
+    transport: Transport | None
+    """The time line, which grows with the run; None where another branch does."""
+    notice: Notice | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.contexts import Notice
+from app.contexts import Notice, RunUnderWay
 from app.rendering.moment import Moment
 from app.rendering.transport import UNTIL
-from app.rendering.words import count, told
+from app.rendering.words import count, isolated, told
 from app.services.running import CONDITIONS, RunEnd
 from app.services.session import Node, Session
 from app.services.sessions import Acted
@@ -56,11 +56,25 @@ def compared(moment: Moment, other: str) -> str:
     return f"?a={other}&b={moment.branch}&at={moment.at}"
 
 
+def under_way(moment: Moment, branch: str, run: RunEnd, most: int) -> RunUnderWay:
+    """How a run of a branch gets on: it makes `most` steps at the most."""
+    until = f"Running until {UNTIL[run.until]}" if run.until else "Running until no request is left"
+    who = until if branch == moment.branch else f"{isolated(moment.branches[branch].name)} runs on"
+    return RunUnderWay(f"{who}: {count(run.steps, 'step')} of at most {most} so far.", branch, branch != moment.branch)
+
+
+def ended_beside(moment: Moment, run: RunEnd) -> Notice:
+    """How a run ended while the page showed something else; `moment`: the end of the run's branch."""
+    told = run_notice(moment, run)
+    name = moment.branches[moment.branch].name
+    link = f"Go to the end of {isolated(name)}"
+    return replace(told, text=f"{isolated(name)}: {told.text}", link=link, query=moment.query(moment.at))
+
+
 def run_notice(moment: Moment, run: RunEnd, most: int = 0) -> Notice:
     """How a run ended and why, or how it gets on: it makes `most` steps at the most."""
     if not run.why:
-        until = f"Running until {UNTIL[run.until]}" if run.until else "Running until no request is left"
-        return Notice(f"{until}: {count(run.steps, 'step')} of at most {most} so far.", running=True)
+        return Notice("", run=under_way(moment, moment.branch, run, most))
     steps = f"Ran {count(run.steps, 'step')}." if run.steps else "No step was run."
     if run.why in CONDITIONS:
         steps = f"{count(run.steps, 'step')[0].upper()}{count(run.steps, 'step')[1:]} on:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from unicodedata import bidirectional
 
 from app.contexts import Piece, Words
 from app.rendering.moment import Moment
@@ -12,6 +13,11 @@ from engine.errors import InputError
 
 MOST_NAMES = 12
 MOST_RUNS = 6
+
+FIRST_STRONG, POP_ISOLATE = "\u2068", "\u2069"
+ISOLATES = frozenset("\u2066\u2067\u2068")
+TURNING = frozenset({"R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI"})
+"""Classes of letters that turn what stands beside them, or mark a direction."""
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -26,6 +32,22 @@ def told(error: InputError | ServiceError) -> str:
     expected = f" Expected: {error.expected}." if error.expected else ""
     message = error.message if error.message.endswith(".") else f"{error.message}."
     return f"{message[0].upper()}{message[1:]}{expected}"
+
+
+def isolated(text: str) -> str:
+    """What somebody wrote, as a part of a plain text: written from right to left or not, it turns no other word.
+
+    Isolates that it opens are closed; marks that would close ours are left out.
+    """
+    if not any(bidirectional(letter) in TURNING for letter in text):
+        return text
+    letters, depth = [], 0
+    for letter in text:
+        if letter == POP_ISOLATE and not depth:
+            continue
+        depth += (letter in ISOLATES) - (letter == POP_ISOLATE)
+        letters.append(letter)
+    return f"{FIRST_STRONG}{''.join(letters)}{POP_ISOLATE * (depth + 1)}"
 
 
 def times(number: int) -> str:
@@ -80,4 +102,4 @@ def listed(moment: Moment, requests: Iterable[tuple[str, str]]) -> Iterator[Piec
 
 def plain(words: Words) -> str:
     """A sentence as one string."""
-    return "".join(piece.text for piece in words)
+    return "".join(piece.text if piece.number is None else isolated(piece.text) for piece in words)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from app.contexts import RunContext
+from app.contexts import Notice, RunContext
 from app.rendering.branches import branch_list
 from app.rendering.moment import Moment
-from app.rendering.notices import run_notice
-from app.rendering.transport import view
+from app.rendering.notices import ended_beside, run_notice, under_way
+from app.rendering.transport import transport, view
 from app.rendering.variants import KNOBS, varied
 from app.routes.acts import answer_acted
 from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
@@ -36,40 +37,69 @@ router = APIRouter()
 
 @router.get("/{source:stored}/run")
 async def progress(request: Request) -> Response:
-    """How a run gets on; once it has ended, the frame of the end."""
+    """How a run gets on; once it has ended, the frame of the end. `of`: the run's branch if it isn't the page's."""
     parts, session_id = parts_of(request), asked_source(request).name
     async with parts.sessions.opened(asked_source(request), branch_of(request)) as session:
         branch = session.chosen
-        under_way, ended = parts.runs.find(session_id, branch), parts.runs.ended(session_id, branch)
-        run = under_way.run.end if under_way else ended or RunEnd("steps", 0)
+        of = request.query_params.get("of", branch)
+        goes_on = parts.runs.find(session_id, of)
+        one = goes_on or parts.runs.ended(session_id, of)
+        run = one.run.end if one else RunEnd("steps", 0)
         if wants_json(request):
             told = {"steps": run.steps, "why": run.why, "end": session.branch.end}
             return json_answer({"session": session_id, "branch": branch, **told})
-        start = whole_number(request.query_params.get("from"), "from", -1)
-        at = session.branch.end if under_way is None else min(max(start, 0), session.branch.end)
-        cursor = await parts.sessions.seek(session, at)
+        start = min(whole_number(request.query_params.get("from"), "from", 0), session.branch.end)
+        if goes_on is None and of == branch:
+            return await _run_ended(request, session, run, start, follows=one is None or start >= one.told)
+        moment = Moment.of(session, await parts.sessions.seek(session, start))
+        here, line = await parts.sessions.in_thread(lambda: (view(moment), transport(moment)))
+        if goes_on is None:
+            return html(request, "run.html", RunContext(here, None, await _beside_notice(request, session, of, run)))
+        # Not asked for again: the run may have ended by now, and the next question tells how.
+        notice = Notice("", run=under_way(moment, of, run, parts.settings.steps_a_call))
+        return html(request, "run.html", RunContext(here, line, notice))
 
-        def render() -> Response:
-            moment = Moment.of(session, cursor)
-            notice = run_notice(moment, run, parts.settings.steps_a_call)
-            if under_way is None:
-                return frame_answer(request, session, cursor, at, start, notice=notice)
-            return html(request, "run.html", RunContext(view(moment), notice))
 
-        return await parts.sessions.in_thread(render)
+async def _run_ended(request: Request, session: Session, run: RunEnd, start: int, *, follows: bool) -> Response:
+    """The end of a run for a page that followed it; whoever looked elsewhere meanwhile stays there."""
+    sessions, end = parts_of(request).sessions, session.branch.end
+    cursor = await sessions.seek(session, end)
+    notice = await sessions.in_thread(lambda: run_notice(Moment.of(session, cursor), run))
+    if follows or start >= end:
+        return await sessions.in_thread(lambda: frame_answer(request, session, cursor, end, start, notice=notice))
+    notice = replace(notice, link="Go to the end", query=f"?branch={session.chosen}&at={end}")
+    here = await sessions.seek(session, start)
+    return await sessions.in_thread(lambda: frame_answer(request, session, here, start, -1, notice=notice))
+
+
+async def _beside_notice(request: Request, session: Session, branch: str, run: RunEnd) -> Notice | None:
+    """How a run of another branch ended; from here on that branch is the chosen one."""
+    if branch not in session.nodes or session.nodes[branch].deleted:
+        return None
+    sessions = parts_of(request).sessions
+    await sessions.choose(session, branch)
+    cursor = await sessions.seek(session, session.branch.end)
+    return await sessions.in_thread(lambda: ended_beside(Moment.of(session, cursor), run))
 
 
 @router.post("/{source:stored}/stop")
 async def stop(request: Request) -> Response:
-    """Stop the run that is under way at the next whole step."""
+    """Stop the run that is under way at the next whole step. `of`: its branch if it isn't the page's."""
     session_id = asked_source(request).name
     parts, fields = parts_of(request), await read_plain(request)
     async with parts.sessions.acting_on(session_id, secret_of(request), _text(fields, "branch")) as session:
         branch = session.chosen
-    run = await parts.runs.stop(session_id, branch)
+    of = _text(fields, "of") or branch
+    stopped = await parts.runs.stop(session_id, of)
     async with parts.sessions.opened(asked_source(request), branch) as session:
-        ended = run.end if run else parts.runs.ended(session_id, branch) or RunEnd("stopped", 0)
-        at = whole_number(fields.get("at"), "at", session.branch.end)
+        one = parts.runs.ended(session_id, of)
+        ended = stopped.end if stopped else one.run.end if one else RunEnd("stopped", 0)
+        at = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
+        if of != branch and wants_frame(request):
+            here = view(Moment.of(session, await parts.sessions.seek(session, at)))
+            return html(request, "run.html", RunContext(here, None, await _beside_notice(request, session, of, ended)))
+        if wants_frame(request) and one is not None and at < one.told:
+            return await _run_ended(request, session, ended, at, follows=False)
         return await answer_acted(request, Acted(session, session.branch.end, None, ended), at)
 
 

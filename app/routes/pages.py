@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -14,7 +15,7 @@ from app.contexts import FrameContext, Notice, PageContext
 from app.rendering.block_card import block_card
 from app.rendering.frame import frame
 from app.rendering.moment import Moment
-from app.rendering.notices import CONNECTOR, came_notice, cut_short, run_notice
+from app.rendering.notices import CONNECTOR, came_notice, cut_short, run_notice, under_way
 from app.rendering.tour import tour
 from app.routes.answers import html, json_answer, parts_of, wants_frame, whole_number
 from app.routes.cookies import secret_of
@@ -159,18 +160,28 @@ def frame_answer(
 ) -> Response:
     """A frame: a change on top of the moment `start` where that is the one before."""
     moment = Moment.of(session, cursor)
-    notice = cut_short(session, moment, at) or notice
+    notice = cut_short(session, moment, at) or run_beside(request, moment, notice)
     return html(request, "frame.html", frame(moment, start, notice=notice, call=call, new_place=new_place))
 
 
-def _notice(request: Request, session: Session, moment: Moment, at: int) -> Notice | None:
-    """What a page has to say: that a replay was cut short, or what came of the action that led here."""
-    if (cut := cut_short(session, moment, at)) is not None:
-        return cut
+def run_beside(request: Request, moment: Moment, notice: Notice | None) -> Notice | None:
+    """A message, and the run that is under way meanwhile."""
     parts = parts_of(request)
-    under_way = parts.runs.find(moment.session_id, moment.branch)
-    if under_way is not None:
-        return run_notice(moment, under_way.run.end, parts.settings.steps_a_call)
+    found = parts.runs.somewhere(moment.session_id, moment.branch)
+    if found is None or found[0] not in moment.branches:
+        return notice
+    branch, one = found
+    run = under_way(moment, branch, one.run.end, parts.settings.steps_a_call)
+    return replace(notice or Notice(""), run=run)
+
+
+def _notice(request: Request, session: Session, moment: Moment, at: int) -> Notice | None:
+    """What a page has to say: that a replay was cut short, what came of the action that led here, how a run gets on."""
+    return cut_short(session, moment, at) or run_beside(request, moment, _told(request, moment))
+
+
+def _told(request: Request, moment: Moment) -> Notice | None:
+    """What came of the action that a redirect led here from."""
     ran = RAN.match(request.query_params.get("ran", ""))
     if ran:
         return run_notice(moment, RunEnd(ran[2], int(ran[1])))

@@ -26,6 +26,8 @@ class UnderWay:
     """A run that goes on by itself; `done` is set at its end."""
 
     run: Run
+    told: int
+    """The moment that was answered when it went on by itself: a page that stands there follows it to its end."""
     done: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -36,14 +38,20 @@ class Runs:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._under_way: dict[Place, UnderWay] = {}
-        self._ended: OrderedDict[Place, RunEnd] = OrderedDict()
+        self._ended: OrderedDict[Place, UnderWay] = OrderedDict()
 
     def find(self, session: str, branch: str) -> UnderWay | None:
         """The run that is under way there."""
         return self._under_way.get((session, branch))
 
-    def ended(self, session: str, branch: str) -> RunEnd | None:
-        """How the latest run that went on by itself there ended."""
+    def somewhere(self, session: str, first: str) -> tuple[str, UnderWay] | None:
+        """A run that is under way in a session, and its branch: on the branch `first` if there is one."""
+        if (one := self.find(session, first)) is not None:
+            return first, one
+        return next(((branch, one) for (its, branch), one in self._under_way.items() if its == session), None)
+
+    def ended(self, session: str, branch: str) -> UnderWay | None:
+        """The latest run that went on by itself there, and has ended."""
         return self._ended.get((session, branch))
 
     async def close(self) -> None:
@@ -73,7 +81,7 @@ class Runs:
         while not run.why and run.spent < PATIENCE:
             secret = await self._slice(session, run) or secret
         if not run.why:
-            one = UnderWay(run)
+            one = UnderWay(run, session.branch.end)
             self._under_way[session.id, branch] = one
             one.task = asyncio.create_task(self._go_on(one, session.id, branch))
         return Acted(session, session.branch.end, secret, run.end)
@@ -97,7 +105,7 @@ class Runs:
             one.run.why = one.run.why or "stopped"
         finally:
             del self._under_way[session_id, branch]
-            self._ended[session_id, branch] = one.run.end
+            self._ended[session_id, branch] = one
             while len(self._ended) > MOST_ENDED:
                 self._ended.popitem(last=False)
             one.done.set()

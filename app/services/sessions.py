@@ -232,7 +232,8 @@ class Sessions:
             copy = await self.in_thread(session.branch.fork)
             copy.extend(session.branch.actions[copy.end :])
             own = Session("", session.title, b"", copy, origin=session.origin)
-        yield own
+        async with own.lock:  # once it is stored, a run may go on in it while this answer is written
+            yield own
 
     async def act(self, session: Session, branch: str, at: int, action: Action, *, instead: bool = False) -> Acted:
         """Move on, append or branch, as the rules say.

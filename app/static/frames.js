@@ -6,6 +6,10 @@ const ASK_AGAIN = 1000; // ms
 export function watchFrames(model, show) {
   document.addEventListener("htmx:before:swap", ({ detail }) => {
     const { ctx, tasks } = detail;
+    if (isStale(ctx)) {
+      tasks.length = 0; // the page has moved on meanwhile, and asks how the run gets on from where it is now
+      return;
+    }
     rememberFocus();
     if (!isFrame(tasks)) return;
     if (keepsComposer(ctx)) drop(tasks, "composer");
@@ -110,6 +114,14 @@ async function take(data, model, show, ctx) {
   history.replaceState(history.state, "", location.pathname + withSelection(place.query));
   await show(model.apply(data));
   toStop();
+}
+
+/** How a run gets on, told to a page that shows another moment by now. */
+function isStale(ctx) {
+  const asked = new URL(ctx.request?.action ?? "", document.baseURI);
+  if (ctx.request?.method !== "GET" || !asked.pathname.endsWith("/run")) return false;
+  const { at, branch } = document.querySelector("#transport .buttons").dataset;
+  return asked.searchParams.get("from") !== at || asked.searchParams.get("branch") !== branch;
 }
 
 let waiting = false;

@@ -13,6 +13,8 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from app.services.running import CONDITIONS, Run, Until, met, recorded, run_slice
 from app.services.session import Branch
+from app.services.sessions import Sessions
+from app.services.sources import STORY, Source
 from app.settings import SERVER_LIMITS, Settings
 from app.store import Store
 from app.templating import HERE
@@ -195,3 +197,14 @@ def test_what_is_recorded_is_found_as_by_a_walk_over_it() -> None:
             here = until.what == "idle" and met(columns, until, first, first)
             walk = (at for at in range(first + 1, branch.end + 1) if met(columns, until, first, at))
             assert recorded(columns, until, first, branch.end) == (first if here else next(walk, None)), (until, first)
+
+
+def test_a_session_that_an_action_makes_is_locked_until_it_is_answered(settings: Settings) -> None:
+    """A run may go on in it by then, and would move what the answer is written from."""
+
+    async def is_locked() -> bool:
+        sessions = Sessions(settings, Store(settings.data))
+        async with sessions.acting_on(Source(STORY, "one-call"), None) as session:
+            return session.lock.locked()
+
+    assert asyncio.run(is_locked())

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from tests.browser.watched import Watched
 
 
 @contextmanager
-def serving(data: Path, port: int = 0) -> Iterator[str]:
+def serving(data: Path, port: int = 0, settings: Settings | None = None) -> Iterator[str]:
     """The address of the app over this database, served from a thread."""
-    config = uvicorn.Config(main.create_app(Settings(data=data)), host="127.0.0.1", port=port, log_level="warning")
+    config = uvicorn.Config(
+        main.create_app(replace(settings or Settings(), data=data)), host="127.0.0.1", port=port, log_level="warning"
+    )
     server = uvicorn.Server(config)
     started = threading.Event()
     original = server.startup
