@@ -12,7 +12,7 @@ from typing import Final
 
 from app.services.errors import ServiceError
 from app.services.json_help import what_it_is, what_would_be_right
-from app.services.json_place import Mark, find_place
+from app.services.json_place import Mark, Places, find_place
 from app.tokenizer import tokenize
 from engine.config import EngineConfig, GroupConfig
 from engine.config_options import Option
@@ -72,7 +72,8 @@ def _not_json(text: str, error: InputError) -> Problem:
 
 
 def _placed(text: str, errors: list[InputError]) -> list[Problem]:
-    problems = [problem_in(text, error) for error in errors]
+    places = Places(text)
+    problems = [Problem(error, places.find(error.where, error.code)) for error in errors]
     return sorted(problems, key=lambda problem: problem.mark.start if problem.mark else -1)
 
 

@@ -21,6 +21,7 @@ MOST_LEVELS: Final = 6
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _LINE: Final = re.compile(r"line (\d{1,9}), column (\d{1,9})\Z")
+_INDEX: Final = re.compile(r"\[(\d{1,9})\]")
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.S)
 # The text was read strictly before; here only lengths matter, so that numbers need not fit.
 _skip: Final = JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).raw_decode
@@ -45,25 +46,72 @@ class _Node:
     value: tuple[int, int]
 
 
-def find_place(text: str, where: str, code: str = "") -> Mark | None:
-    """The stretch of `text` that an error at `where` is about; None where the whole text is meant.
+class Places:
+    """Finds places in one text; what was looked through once isn't again."""
 
-    Args:
-        text: strict JSON, unless `where` is a line and a column.
-        where: the error's place.
-        code: the error's code: some are about a key; a duplicate one is marked where it comes again.
-    """
-    if match := _LINE.match(where):
-        start = _start_of_line(text, int(match[1])) + int(match[2]) - 1
-        return _mark(text, min(start, len(text)), start + 1)
-    if not where:
-        deep = _too_deep(text) if code.startswith("malformed") else None
-        return None if deep is None else _mark(text, deep, deep + 1)
-    node = _find(text, where, nth=2 if code == "duplicate_key" else 1)
-    if node is None:
-        return None
-    is_key = code in KEY_ERRORS and node.path == where
-    return _mark(text, *(node.key if is_key else node.value))
+    def __init__(self, text: str) -> None:
+        """Places in `text`, strict JSON where paths are asked for."""
+        self.text = text
+        self._known: dict[int, list[_Node]] = {}
+        """Where a list or an object starts -> what it holds."""
+
+    def find(self, where: str, code: str = "") -> Mark | None:
+        """The stretch of the text that an error at `where` is about; None where the whole text is meant.
+
+        `code`: the error's; some are about a key, and a duplicate one is marked where it comes again.
+        """
+        text = self.text
+        if match := _LINE.match(where):
+            start = _start_of_line(text, int(match[1])) + int(match[2]) - 1
+            return _mark(text, min(start, len(text)), start + 1)
+        if not where:
+            deep = _too_deep(text) if code.startswith("malformed") else None
+            return None if deep is None else _mark(text, deep, deep + 1)
+        try:
+            node = self._node_at(where, nth=2 if code == "duplicate_key" else 1)
+        except (ValueError, IndexError, RecursionError):  # not JSON after all
+            return None
+        if not node.path:
+            return None
+        is_key = code in KEY_ERRORS and node.path == where
+        return _mark(text, *(node.key if is_key else node.value))
+
+    def _node_at(self, where: str, nth: int) -> _Node:
+        """The value at a path, or the last one on the way there. `nth`: which of several equal keys is meant."""
+        start = _end_of_space(self.text, 0)
+        found = _Node("", (start, start), (start, start))
+        while found.path != where:
+            child = self._towards(found, where, nth)
+            if child is None:
+                break
+            found = child
+        return found
+
+    def _towards(self, node: _Node, where: str, nth: int) -> _Node | None:
+        """The child through which the path goes on."""
+        children = self._children(node)
+        if self.text[node.value[0]] == "[":
+            if index := _INDEX.match(where, len(node.path)):
+                return children[int(index[1])] if int(index[1]) < len(children) else None
+            if len(children) == 1 and where[len(node.path)] == ".":
+                # A prompt of one part is named as if it were written without a list.
+                return _Node(node.path, children[0].key, children[0].value)
+            return None
+        same = [child for child in children if child.path == where]
+        if same:
+            return same[min(nth, len(same)) - 1]
+        return next((one for one in children if where.startswith(one.path) and where[len(one.path)] in ".["), None)
+
+    def _children(self, node: _Node) -> list[_Node]:
+        start = node.value[0]
+        if start not in self._known:
+            self._known[start] = list(_children_of(self.text, node))
+        return self._known[start]
+
+
+def find_place(text: str, where: str, code: str = "") -> Mark | None:
+    """One place in a text, as `Places.find` tells it."""
+    return Places(text).find(where, code)
 
 
 def line_at(text: str, line: int) -> str:
@@ -103,42 +151,7 @@ def _too_deep(text: str) -> int | None:
     return None
 
 
-def _find(text: str, where: str, nth: int) -> _Node | None:
-    """The value at a path, or the last one on the way there. `nth`: which of several equal keys is meant."""
-    start = _end_of_space(text, 0)
-    try:
-        found = _Node("", (start, start), (start, _skip(text, start)[1]))
-        while found.path != where:
-            child = _towards(text, found, where, nth)
-            if child is None:
-                break
-            found = child
-    except (ValueError, RecursionError):  # not JSON after all
-        return None
-    return found if found.path else None
-
-
-def _towards(text: str, node: _Node, where: str, nth: int) -> _Node | None:
-    """The child through which the path goes on."""
-    seen, found = 0, None
-    children = list[_Node]()
-    for child in _children(text, node):
-        children.append(child)
-        if child.path == where:
-            seen, found = seen + 1, child
-            if seen == nth:
-                return child
-        elif where.startswith(child.path) and where[len(child.path)] in ".[":
-            return child
-    rest = where[len(node.path) :]
-    if found is None and len(children) == 1 and text[node.value[0]] == "[" and rest.startswith("."):
-        # A prompt of one part is named as if it were written without a list.
-        (only,) = children
-        return _Node(node.path, only.key, only.value)
-    return found
-
-
-def _children(text: str, node: _Node) -> Iterator[_Node]:
+def _children_of(text: str, node: _Node) -> Iterator[_Node]:
     """What an object or a list holds, in the order of the text."""
     start = node.value[0]
     if text[start] not in "[{":

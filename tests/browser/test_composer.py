@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 END = 15
 COLD = 20_000
-"""Milliseconds: the first text loads the tokenizer."""
+"""Milliseconds: the first text loads the tokenizer, and a long one is laid out slowly."""
 
 
 def open_more(view: Watched) -> Page:
@@ -81,13 +81,32 @@ def test_two_prompts_at_once_are_told_beside_the_field(view: Watched) -> None:
 
 def test_what_it_comes_to_and_the_button_stay_in_sight(view: Watched) -> None:
     page = open_more(view)
-    page.focus("#add-external_steps")
-    for place in ("#draft", "#add-send", "#add-external_steps"):
-        expect(page.locator(place)).to_be_in_viewport()
-    send, field = page.locator(".composer-foot").bounding_box(), page.locator("#add-external_steps").bounding_box()
-    assert send is not None
-    assert field is not None
-    assert field["y"] + field["height"] <= send["y"] + 1
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        if width == 390:
+            page.click("[data-tab=requests]")
+        for name in ("add-text", "add-lora", "add-external_steps"):
+            page.focus(f"#{name}")
+            page.keyboard.type("1")
+            foot, field = page.locator(".composer-foot").bounding_box(), page.locator(f"#{name}").bounding_box()
+            assert foot is not None
+            assert field is not None
+            assert field["y"] + field["height"] <= foot["y"] + 1, name
+            expect(page.locator("#add-send")).to_be_in_viewport()
+
+
+def test_a_text_over_the_limit_is_told(view: Watched) -> None:
+    view.allowed.append("413")
+    page = open_more(view)
+    # Typing so much takes Chromium long, pasting it nothing.
+    page.evaluate(
+        "() => { const field = document.getElementById('add-text'); field.value = '中'.repeat(230_000);"
+        " field.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    expect(page.locator("#notice")).to_contain_text("What was sent is larger than Poolscope takes.", timeout=COLD)
+    expect(page.locator("#draft")).to_be_empty()
+    page.fill("#add-text", "Hi")
+    expect(page.locator("#draft")).to_contain_text("The text counts, with 1 token.", timeout=COLD)
 
 
 def test_hostile_text_is_text(view: Watched) -> None:
