@@ -24,6 +24,7 @@ from app.tokenizer import tokenize
 from engine.actions import Action, AddRequest
 from engine.errors import InputError, printable
 from engine.record import apply_recorded, dumps
+from engine.record_schema import record_schema
 from engine.scenario import Continue, Limits, Scenario, read_scenario, resolve
 from engine.schema import scenario_schema
 from engine.simulation import Simulation
@@ -95,6 +96,7 @@ def _parser() -> Parser:
     expand.add_argument("file", metavar="FILE", help="a scenario; - is standard input")
     expand.set_defaults(command=_expand)
     schema = commands.add_parser("schema", help="print the JSON Schema of a scenario", allow_abbrev=False)
+    schema.add_argument("--record", action="store_true", help="of a record instead: of what one action did")
     schema.set_defaults(command=_schema)
     serve = commands.add_parser("serve", help="start the web app", allow_abbrev=False)
     serve.add_argument("--host", metavar="H", help="the address to listen on (127.0.0.1)")
@@ -169,8 +171,8 @@ def _layout(written: dict[str, object]) -> str:
     return "{\n" + head + '  "actions": [' + (f"\n{lines}\n  " if lines else "") + "]\n}"
 
 
-def _schema(_options: argparse.Namespace) -> int:
-    print(json.dumps(scenario_schema(), indent=2))
+def _schema(options: argparse.Namespace) -> int:
+    print(json.dumps(record_schema() if options.record else scenario_schema(), indent=2))
     return 0
 
 

@@ -11,10 +11,11 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
-from app.routes import acts, branches, compare, config, gallery, pages, panels, share
+from app.routes import acts, api, branches, compare, config, gallery, pages, panels, share
 from app.routes.answers import Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
+from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.settings import Settings
@@ -41,9 +42,9 @@ def create_app(settings: Settings) -> ASGIApp:
         store.close()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), templates)
+    app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), Replays(sessions), templates)
     add_handlers(app)
-    for part in (gallery, pages, panels, config, acts, branches, compare, share):
+    for part in (gallery, pages, panels, config, acts, branches, compare, share, api):
         app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []

@@ -232,6 +232,15 @@ class Store:
             ]
         )
 
+    def remove(self, session: str) -> None:
+        """Delete a session with everything that belongs to it.
+
+        Raises:
+            StoreError: it can't be written.
+        """
+        tables = ("actions WHERE session", "branches WHERE session", "sessions WHERE id")
+        self._write([(f"DELETE FROM {table} = ?", [(session,)]) for table in tables])
+
     def copy(self, session: str, new: str, secret_sha256: bytes) -> None:
         """Keep a copy of a session, with all its branches, under a new id and secret.
 

@@ -4,30 +4,29 @@ It says all that a schema can say; what depends on several values (the rules bet
 `max_model_len`) only the parser checks.
 """
 
-from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from engine.actions import DEFAULT_ACCEPT, DEFAULT_LOAD_STEPS, Abort, AddRequest, ResetPrefixCache, Step
 from engine.config import KINDS, EngineConfig, GroupConfig
 from engine.config_options import Option, defaults_of
 from engine.config_rules import MAX_GROUPS, SIZE_KEYS
 from engine.scenario import VERSION
-from engine.scenario_parse import MAX_NAME
+from engine.schema_parts import Schema, flag, integer, list_of, object_of, or_null, text
 from engine.strict_json import MAX_INT
-
-Schema: TypeAlias = dict[str, object]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def scenario_schema() -> Schema:
     """The schema of a whole scenario; every option has a `description` and its default."""
-    whole = _object(
+    whole = object_of(
         {
             "version": {"type": "integer", "const": VERSION, "description": "The version of this format."},
-            "title": _text("A title for people.", default="", minimum=0),
+            "title": text("A title for people.", default="", minimum=0),
             "config": config_schema(),
-            "actions": _list({"$ref": "#/$defs/action"}, "What happens, in this order; an action's index is its time."),
+            "actions": list_of(
+                {"$ref": "#/$defs/action"}, "What happens, in this order; an action's index is its time."
+            ),
         },
         ("version", "config", "actions"),
         "A config and the actions on it.",
@@ -40,11 +39,11 @@ def config_schema() -> Schema:
     options = EngineConfig.options()
     properties = {name: _option(option, defaults_of(EngineConfig).get(name)) for name, option in options.items()}
     properties["groups"] = {
-        **_list({"$ref": "#/$defs/group"}, options["groups"].doc, 1),
+        **list_of({"$ref": "#/$defs/group"}, options["groups"].doc, 1),
         "maxItems": MAX_GROUPS,
         "default": [{"kind": "full_attention"}],
     }
-    return _object(properties, ("num_blocks",), "How the engine is set up.")
+    return object_of(properties, ("num_blocks",), "How the engine is set up.")
 
 
 def _definitions() -> Schema:
@@ -53,8 +52,8 @@ def _definitions() -> Schema:
         "group": {"oneOf": [_group(kind) for kind in KINDS]},
         "span": _span(),
         "part": {"oneOf": [{"$ref": "#/$defs/span"}, *_part_objects()]},
-        "id": _text("The id of a request."),
-        "token": _integer("A token id.", 0),
+        "id": text("The id of a request."),
+        "token": integer("A token id.", 0),
     }
 
 
@@ -67,7 +66,7 @@ def _group(kind: str) -> Schema:
     properties = {name: _option(option, defaults.get(name)) for name, option in options.items()}
     properties["kind"] = {"const": kind, "description": options["kind"].doc}
     required = ("kind", *(key for of, key in SIZE_KEYS.items() if of == kind))
-    return _object(properties, required, f"A group of {kind} layers.")
+    return object_of(properties, required, f"A group of {kind} layers.")
 
 
 def _option(option: Option, default: object) -> Schema:
@@ -94,19 +93,19 @@ def _add_request() -> Schema:
         "id": {"$ref": "#/$defs/id"},
         "prompt": {
             "description": "One part, or a list of parts one after the other.",
-            "anyOf": [{"$ref": "#/$defs/part"}, _list({"$ref": "#/$defs/part"}, "Parts, mixable.", 1)],
+            "anyOf": [{"$ref": "#/$defs/part"}, list_of({"$ref": "#/$defs/part"}, "Parts, mixable.", 1)],
         },
-        "max_tokens": _integer("The request ends after so many output tokens.", 1),
-        "output": _or_null(_list({"$ref": "#/$defs/span"}, "What the model will say, token by token.")),
-        "stop_token_ids": _or_null(_list({"$ref": "#/$defs/token"}, "Any of these ids ends the request.")),
-        "priority": _integer("Under the priority policy, smaller is served first.", -MAX_INT, 0),
-        "cache_salt": _or_null(_text("Only requests with the same salt share cached blocks.", minimum=0)),
-        "lora": _or_null(_text("The name of a LoRA adapter; it takes part in block hashes.")),
-        "skip_reading_prefix_cache": _flag("Computes the whole prompt anew, though it may be cached."),
-        "accept": _or_null(_list(_integer("How many leading drafts are right.", 0), _ACCEPT_DOC)),
-        "external": _or_null(_external()),
+        "max_tokens": integer("The request ends after so many output tokens.", 1),
+        "output": or_null(list_of({"$ref": "#/$defs/span"}, "What the model will say, token by token.")),
+        "stop_token_ids": or_null(list_of({"$ref": "#/$defs/token"}, "Any of these ids ends the request.")),
+        "priority": integer("Under the priority policy, smaller is served first.", -MAX_INT, 0),
+        "cache_salt": or_null(text("Only requests with the same salt share cached blocks.", minimum=0)),
+        "lora": or_null(text("The name of a LoRA adapter; it takes part in block hashes.")),
+        "skip_reading_prefix_cache": flag("Computes the whole prompt anew, though it may be cached."),
+        "accept": or_null(list_of(integer("How many leading drafts are right.", 0), _ACCEPT_DOC)),
+        "external": or_null(_external()),
     }
-    return _object(properties, ("do", "id", "prompt", "max_tokens"), "A request arrives.")
+    return object_of(properties, ("do", "id", "prompt", "max_tokens"), "A request arrives.")
 
 
 _ACCEPT_DOC: Final = (
@@ -116,45 +115,45 @@ _ACCEPT_DOC: Final = (
 
 def _external() -> Schema:
     properties: Schema = {
-        "tokens": _integer("The connector's store holds the first so many tokens of the prompt.", 0),
-        "async": _flag("Loads them while the request waits."),
-        "steps": _integer("How many steps an async load takes; less than 1 means 1.", -MAX_INT, DEFAULT_LOAD_STEPS),
+        "tokens": integer("The connector's store holds the first so many tokens of the prompt.", 0),
+        "async": flag("Loads them while the request waits."),
+        "steps": integer("How many steps an async load takes; less than 1 means 1.", -MAX_INT, DEFAULT_LOAD_STEPS),
     }
-    return _object(properties, ("tokens",), "Tokens whose KV is loaded from elsewhere; needs a single group.")
+    return object_of(properties, ("tokens",), "Tokens whose KV is loaded from elsewhere; needs a single group.")
 
 
 def _other_actions() -> list[Schema]:
     step: Schema = {
         "do": {"const": Step.do},
-        "abort": _list({"$ref": "#/$defs/id"}, "Requests that are aborted while the step runs."),
+        "abort": list_of({"$ref": "#/$defs/id"}, "Requests that are aborted while the step runs."),
     }
     abort: Schema = {"do": {"const": Abort.do}, "id": {"$ref": "#/$defs/id"}}
     reset: Schema = {
         "do": {"const": ResetPrefixCache.do},
-        "reset_running_requests": _flag("Preempts every running request first, so that the reset succeeds."),
+        "reset_running_requests": flag("Preempts every running request first, so that the reset succeeds."),
     }
     return [
-        _object(step, ("do",), "One engine step."),
-        _object(abort, ("do", "id"), "A request is aborted between steps; an unknown id does nothing."),
-        _object(reset, ("do",), "The prefix cache is emptied, unless a block is in use."),
+        object_of(step, ("do",), "One engine step."),
+        object_of(abort, ("do", "id"), "A request is aborted between steps; an unknown id does nothing."),
+        object_of(reset, ("do",), "The prefix cache is emptied, unless a block is in use."),
     ]
 
 
 def _part_objects() -> list[Schema]:
-    tokens = _integer("How many tokens.", 1)
+    tokens = integer("How many tokens.", 1)
     return [
-        _object({"tokens": tokens}, ("tokens",), "Tokens of the request's own."),
-        _object(
-            {"shared": _text("The name of the run."), "tokens": tokens},
+        object_of({"tokens": tokens}, ("tokens",), "Tokens of the request's own."),
+        object_of(
+            {"shared": text("The name of the run."), "tokens": tokens},
             ("shared", "tokens"),
             "The first tokens of a run that all requests know by its name.",
         ),
-        _object(
+        object_of(
             {"continue": {"$ref": "#/$defs/id"}},
             ("continue",),
             "The prompt and the output so far of the latest request with this id.",
         ),
-        _object(
+        object_of(
             {"text": {"type": "string", "description": "Any words.", "minLength": 1}},
             ("text",),
             "What the tokenizer makes of a text.",
@@ -166,40 +165,7 @@ def _span() -> Schema:
     return {
         "type": "array",
         "description": "[first, count]: consecutive token ids.",
-        "prefixItems": [{"$ref": "#/$defs/token"}, _integer("How many tokens.", 1)],
+        "prefixItems": [{"$ref": "#/$defs/token"}, integer("How many tokens.", 1)],
         "items": False,
         "minItems": 2,
     }
-
-
-def _object(properties: Mapping[str, object], required: tuple[str, ...], doc: str) -> Schema:
-    return {
-        "type": "object",
-        "description": doc,
-        "properties": dict(properties),
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def _list(items: Schema, doc: str, minimum: int = 0) -> Schema:
-    return {"type": "array", "description": doc, "items": items, "minItems": minimum}
-
-
-def _integer(doc: str, minimum: int, default: int | None = None) -> Schema:
-    schema: Schema = {"type": "integer", "description": doc, "minimum": minimum, "maximum": MAX_INT}
-    return schema if default is None else {**schema, "default": default}
-
-
-def _text(doc: str, default: str | None = None, minimum: int = 1) -> Schema:
-    schema: Schema = {"type": "string", "description": doc, "minLength": minimum, "maxLength": MAX_NAME}
-    return schema if default is None else {**schema, "default": default}
-
-
-def _flag(doc: str) -> Schema:
-    return {"type": "boolean", "description": doc, "default": False}
-
-
-def _or_null(schema: Schema) -> Schema:
-    """The same, or null for "not given"."""
-    return {**schema, "type": [schema["type"], "null"]}

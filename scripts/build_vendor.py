@@ -1,8 +1,8 @@
-"""Build app/static/vendor/: htmx with its SSE extension in one file, plotly.js with our trace types only.
+"""Build app/static/vendor/: htmx with its SSE extension, plotly.js with our trace types only, Swagger UI for /docs.
 
 And build/axe.js, which only the browser tests use: it is not served.
 
-Both come from npm, pinned by package-lock.json. A machine without Node.js gets it from PyPI, into the Python
+They come from npm, pinned by package-lock.json. A machine without Node.js gets it from PyPI, into the Python
 environment that runs this script. Nothing is done when the folder was built from the same inputs before.
 """
 
@@ -50,6 +50,7 @@ def main() -> int:
         modules = work / "node_modules"
         packages = {"htmx.org", *build_plotly(node, work, out)}
         build_htmx(modules, out)
+        packages.add(copy_swagger_ui(modules, out))
         AXE.parent.mkdir(exist_ok=True)
         shutil.copy(modules / "axe-core" / "axe.min.js", AXE)
         write_licences(modules, packages, out)
@@ -119,12 +120,26 @@ def build_htmx(modules: Path, out: Path) -> None:
     (out / "htmx.js").write_text(text + ";\n", encoding="utf-8")
 
 
+def copy_swagger_ui(modules: Path, out: Path) -> str:
+    """Take Swagger UI as it comes, but for the addresses of its source maps; returns the name of its package."""
+    package = "swagger-ui-dist"
+    banner = f"/*! {package} {package_version(modules, package)}; licence: LICENSES.txt */"
+    for name, file in (("swagger-ui-bundle.js", "swagger-ui.js"), ("swagger-ui.css", "swagger-ui.css")):
+        text = (modules / package / name).read_text(encoding="utf-8")
+        text = re.sub(r"\n?/[/*]# sourceMappingURL=.*", "", text).strip()
+        (out / file).write_text(f"{banner}\n{text}\n", encoding="utf-8")
+    return package
+
+
 def write_licences(modules: Path, packages: set[str], out: Path) -> None:
     """Put the licence of every package that went into the folder beside its files."""
     texts = []
     for package in sorted(packages):
         about = json.loads((modules / package / "package.json").read_text(encoding="utf-8"))
-        names = sorted(path.name for path in (modules / package).iterdir() if re.match(r"(?i)licen[cs]e", path.name))
+        files = (modules / package).iterdir()
+        names = sorted(
+            path.name for path in files if re.match(r"(?i)licen[cs]e|notice|swagger-ui-bundle.*licen", path.name)
+        )
         licence = [(modules / package / name).read_text(encoding="utf-8").strip() for name in names]
         head = f"{package} {about['version']} ({about.get('license', 'see below')})"
         texts.append("\n\n".join([head + "\n" + "=" * len(head), *licence]))

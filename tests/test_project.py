@@ -81,6 +81,10 @@ def test_the_vendored_files_are_the_pinned_versions() -> None:
     pins = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["dependencies"]
     assert f'version="{pins["htmx.org"]}"' in (VENDOR / "htmx.js").read_text(encoding="utf-8")
     assert f'version="{pins["plotly.js"]}"' in (VENDOR / "plotly.js").read_text(encoding="utf-8")
+    for name in ("swagger-ui.js", "swagger-ui.css"):
+        text = (VENDOR / name).read_text(encoding="utf-8")
+        assert text.startswith(f"/*! swagger-ui-dist {pins['swagger-ui-dist']}; ")
+        assert "sourceMappingURL=swagger" not in text
     licences = (VENDOR / "LICENSES.txt").read_text(encoding="utf-8")
     assert [name for name, version in pins.items() if f"{name} {version} (" not in licences] == []
 

@@ -240,6 +240,11 @@ class ErrorContext:
 
 
 @dataclass(frozen=True, slots=True)
+class DocsContext:
+    """docs.html: the API, shown by Swagger UI. It needs nothing but static files."""
+
+
+@dataclass(frozen=True, slots=True)
 class FormErrorContext:
     """form_error.html: the answer to htmx when an action is refused: words beside the field, what was typed kept."""
 

@@ -73,7 +73,7 @@ def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
         call.request,
         moment.number(call.request),
         call.granted,
-        _granted(moment, call) if call.granted else _refused(moment, call),
+        verdict(moment, call),
         _granted_detail(call) if call.granted else _refused_detail(moment, call),
         parts,
         layout_ticks(parts, layout_room(parts, rows)),
@@ -81,6 +81,11 @@ def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
         stages(moment, call),
         None if call.granted else _next(moment, trace, index),
     )
+
+
+def verdict(moment: Moment, call: CallTrace) -> Words:
+    """What came of a call, in one plain sentence or two."""
+    return _granted(moment, call) if call.granted else _refused(moment, call)
 
 
 def _granted(moment: Moment, call: CallTrace) -> Words:

@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from app.contexts import ErrorContext
 from app.services.branching import Branching
-from app.services.errors import BadValueError
+from app.services.errors import BadValueError, shaped
+from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
 from app.services.sources import source_in
@@ -24,6 +25,7 @@ from app.templating import Templates, to_root
 NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
 TITLES: Final = {
     400: "That can't be read",
+    401: "You can look, not act",
     403: "You can look, not act",
     404: "There is nothing here",
     405: "That isn't done this way",
@@ -54,6 +56,7 @@ class Parts:
     sessions: Sessions
     runs: Runs
     branching: Branching
+    replays: Replays
     templates: Templates
 
 
@@ -67,8 +70,15 @@ def wants_frame(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
+def is_api(request: Request) -> bool:
+    """Whether an address is one for programs only, be there something or not."""
+    return (path_of(request) + "/").startswith(("/api/", "/openapi.json/"))
+
+
 def wants_json(request: Request) -> bool:
     """Whether a program asks."""
+    if is_api(request):
+        return True
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
 
@@ -76,7 +86,8 @@ def wants_json(request: Request) -> bool:
 def path_of(request: Request) -> str:
     """The path below the server's root."""
     root: str = request.scope.get("root_path", "")
-    return request.url.path.removeprefix(root) or "/"
+    path: str = request.scope["path"]
+    return path.removeprefix(root) or "/"
 
 
 def html(
@@ -102,7 +113,7 @@ def whole_number(text: str | None, where: str, default: int) -> int:
 
 def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:
     """The one error shape."""
-    return {"error": {"code": code, "message": message, "where": where, "expected": expected}}
+    return shaped(code, message, where, expected)
 
 
 def json_answer(content: object, status: int = 200) -> Response:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
 
 from app.routes.answers import error_answer
 from app.services.errors import ServiceError
 from engine.errors import InputError, LimitError, ScenarioError
 
+RETRY_SECONDS = 5
 MESSAGES = {
     400: ("bad_request", "This request can't be read."),
     404: ("not_found", "There is nothing at this address."),
@@ -33,7 +37,12 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> Response:
-        return error_answer(request, error.status, error.code, error.message, error.where, error.expected)
+        answer = error_answer(request, error.status, error.code, error.message, error.where, error.expected)
+        if error.status == 401:
+            answer.headers["www-authenticate"] = "Bearer"
+        if error.status == 503:
+            answer.headers["retry-after"] = str(RETRY_SECONDS)
+        return answer
 
     @app.exception_handler(InputError)
     async def input_error(request: Request, error: InputError) -> Response:
@@ -42,8 +51,9 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         code, message = MESSAGES.get(error.status_code, ("error", str(error.detail)))
-        answer = error_answer(request, error.status_code, code, message)
-        answer.headers.update(error.headers or {})
+        allowed = ", ".join(_methods(request)) if error.status_code == 405 else ""
+        answer = error_answer(request, error.status_code, code, message, "", allowed)
+        answer.headers.update({**(error.headers or {}), **({"allow": allowed} if allowed else {})})
         return answer
 
     @app.exception_handler(RequestValidationError)
@@ -56,3 +66,15 @@ def add_handlers(app: FastAPI) -> None:
     async def unexpected(request: Request, _error: Exception) -> Response:
         message = "Poolscope made a mistake. What was stored is safe; going back to the page may help."
         return error_answer(request, 500, "internal", message)
+
+
+def _methods(request: Request) -> list[str]:
+    """Everything that an address takes, whichever route takes it."""
+    methods = ("GET", "HEAD", "POST", "DELETE")
+    scopes = ({**request.scope, "method": method} for method in methods)
+    return [scope["method"] for scope in scopes if any(one.matches(scope)[0] is Match.FULL for one in _routes(request))]
+
+
+def _routes(request: Request) -> Sequence[BaseRoute]:
+    app: FastAPI = request.app
+    return app.routes

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from app.services.acting import check_alone
 from app.services.errors import BadValueError, UnavailableError
 from app.services.session import SLICE_SECONDS, Branch, Node, Session
 from app.services.sessions import Sessions
 from app.services.stored import new_identity
 from app.store import StoreError
-from app.tokenizer import tokenize
 from engine.actions import Action
 from engine.config import EngineConfig
 from engine.errors import InputError
-from engine.scenario import check_action
+from engine.scenario import Limits
 
 MAX_NAME = 60
 
@@ -91,7 +91,9 @@ class Branching:
         await self._sessions.at_end(session)
         branch, spent, problem = Branch(config, has_connector=left.has_connector), 0.0, ""
         while branch.end < left.end and not problem and spent < self._sessions.settings.replay_seconds:
-            problem = await self._sessions.in_thread(partial(_go_on, branch, left.actions))
+            problem = await self._sessions.in_thread(
+                partial(_go_on, branch, left.actions, self._sessions.settings.limits)
+            )
             spent += SLICE_SECONDS
         taken = {node.name for node in session.living}
         node = Node("", "", config, parent.id, 0, has_own_config=True, branch=branch)
@@ -127,13 +129,12 @@ def _needed(session: Session) -> set[str]:
     return needed
 
 
-def _go_on(branch: Branch, actions: list[Action]) -> str:
+def _go_on(branch: Branch, actions: list[Action], limits: Limits) -> str:
     """Append the next of the actions for a slice of CPU time; returns what is wrong with the one that can't be."""
     start = time.thread_time()
     while branch.end < len(actions) and time.thread_time() - start < SLICE_SECONDS:
-        where = f"actions[{branch.end}]"
         try:
-            check_action(actions[branch.end], branch.config, where, tokenize)
+            check_alone(actions[branch.end], branch.head.simulation, limits)
             branch.append(actions[branch.end])
         except InputError as error:
             message = error.message if error.message.endswith(".") else f"{error.message}."

@@ -307,8 +307,8 @@ class Session:
             raise StaleMomentError(message, "branch", "one of the branches of this session")
         return node
 
-    def check_place(self, branch: str, at: int) -> None:
-        """Refuse a branch that isn't the chosen one, and a moment that isn't there.
+    def check_place(self, branch: str, at: int, where: str = "at") -> None:
+        """Refuse a branch that isn't the chosen one, and a moment that isn't there; `where` names the latter.
 
         Raises:
             StaleMomentError: it isn't.
@@ -319,6 +319,6 @@ class Session:
         if at > self.branch.end:
             raise StaleMomentError(
                 f"There is no moment {at}: this branch has {self.branch.end} actions.",
-                "at",
+                where,
                 f"at most {self.branch.end}",
             )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -15,9 +16,25 @@ from typing import Final, TypeVar
 
 from app.services import acting
 from app.services.cursor import Cursor
-from app.services.errors import BadValueError, NotOwnerError, ServiceError, UnavailableError, UnknownSessionError
+from app.services.errors import (
+    BadValueError,
+    NotOwnerError,
+    ServiceError,
+    TooLongError,
+    UnavailableError,
+    UnknownSessionError,
+)
 from app.services.running import RunEnd
-from app.services.session import MAIN, MOST_BRANCHES, MOST_LOADED, Branch, Node, Session, carries_external
+from app.services.session import (
+    MAIN,
+    MOST_BRANCHES,
+    MOST_LOADED,
+    SLICE_SECONDS,
+    Branch,
+    Node,
+    Session,
+    carries_external,
+)
 from app.services.sources import SESSION, Source, origin_of
 from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
 from app.settings import Settings
@@ -81,8 +98,8 @@ class Sessions:
     # ---- opening
 
     @asynccontextmanager
-    async def opened(self, place: Source | str, branch: str = MAIN) -> AsyncIterator[Session]:
-        """A session by its id, or what another source holds, with its lock held and a branch chosen.
+    async def opened(self, place: Source | str, branch: str | None = MAIN) -> AsyncIterator[Session]:
+        """A session by its id, or what another source holds, locked, with a branch chosen (None: the last one).
 
         Raises:
             ServiceError: there is none of this name, or it has no such branch.
@@ -98,9 +115,10 @@ class Sessions:
             assert slot.session is not None
             async with slot.session.lock:
                 if not slot.weight:
-                    await (self._load(slot.session, branch) if session_id else self._read_origin(slot.session, source))
+                    await (self._load(slot.session) if session_id else self._read_origin(slot.session, source))
                 slot.weight = slot.weight or 1
-                await self.choose(slot.session, branch)
+                if branch is not None:
+                    await self.choose(slot.session, branch)
                 yield slot.session
                 if slot.weight:
                     slot.weight = slot.session.weight
@@ -110,8 +128,8 @@ class Sessions:
                 self._loaded.pop(key, None)
             self._unload()
 
-    async def _load(self, session: Session, branch: str) -> None:
-        stored = await self.in_thread(lambda: self.store.load(session.id, branch))
+    async def _load(self, session: Session) -> None:
+        stored = await self.in_thread(lambda: self.store.load(session.id, MAIN))
         if stored is None:
             raise UnknownSessionError("There is no session of this name.", "session")
         session.nodes, session.nodes_used = nodes_of(stored), {}
@@ -195,7 +213,9 @@ class Sessions:
     # ---- acting
 
     @asynccontextmanager
-    async def acting_on(self, place: Source | str, secret: str | None, branch: str = MAIN) -> AsyncIterator[Session]:
+    async def acting_on(
+        self, place: Source | str, secret: str | None, branch: str | None = MAIN
+    ) -> AsyncIterator[Session]:
         """A session to act on, with a branch chosen; of what is no session a copy, stored by its first appended action.
 
         Raises:
@@ -226,10 +246,10 @@ class Sessions:
             return Acted(session, at + 1)
         left = branch if at < session.branch.end else None
         if left:
-            if other := await self._same_from(session, at, action):
+            if other := await self.same_from(session, at, action):
                 await self.choose(session, other)
                 return Acted(session, at + 1, left=left)
-            await self._leave(session, at)
+            await self.leave(session, at)
         try:
             await self.at_end(session)
             connector = await self._append(session, action)
@@ -245,27 +265,38 @@ class Sessions:
         grown, connector = session.branch, ""
         await self.in_thread(partial(acting.check, grown, action, self.settings.limits))
         if acting.needs_connector(grown, action):
-            grown, connector = await self._with_connector(grown)
+            grown, connector = await self.with_connector(grown)
         await self.in_thread(partial(grown.append, action))
         session.replace(grown)
         return connector
 
-    async def _with_connector(self, branch: Branch) -> tuple[Branch, str]:
+    async def with_connector(self, branch: Branch) -> tuple[Branch, str]:
         """The same actions with a connector from the start, as any later load finds them; and what that changed."""
-        twin = Branch(branch.config, branch.actions, has_connector=True)
+        twin = await self.connected(branch.config, branch.actions)
+        states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
+        return twin, "same" if states[0] == states[1] else "changed"
+
+    async def connected(self, config: EngineConfig, actions: Sequence[Action]) -> Branch:
+        """These actions, replayed with a connector though none of them asks for it.
+
+        Raises:
+            BadValueError: one of them is impossible then.
+            TooLongError: it takes longer than one request may.
+        """
+        branch = Branch(config, actions, has_connector=True)
         try:
-            await self._replay(twin)
+            await self._replay(branch)
         except InputError as error:
             message = f"With a connector what was done before can't be replayed: {error}."
             raise BadValueError(message, "external.tokens") from None
-        states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
-        return twin, "same" if states[0] == states[1] else "changed"
+        return branch
 
     async def _replay(self, branch: Branch) -> None:
         spent = 0.0
         while branch.head.at < branch.end:
             if spent > self.settings.replay_seconds:
-                raise UnavailableError("Replaying these actions takes longer than one request may.", "actions")
+                message = "Replaying these actions takes longer than one request may."
+                raise TooLongError(message, "actions", "fewer or smaller actions")
             spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
 
     async def start(self, title: str, config: EngineConfig, actions: Sequence[Action] = ()) -> Acted:
@@ -273,28 +304,51 @@ class Sessions:
 
         Raises:
             InputError: one of the actions can't run on this config; nothing is stored.
-            UnavailableError: it takes too long, or it can't be stored.
+            TooLongError: it takes longer than one request may.
+            UnavailableError: it can't be stored.
         """
         limits = self.settings.limits
         limits.check_config(config)
         await self.in_thread(lambda: acting.check_all(config, actions, limits))
-        branch = await self.in_thread(lambda: Branch(config, actions))
-        await self._replay(branch)
+        branch = await self.in_thread(lambda: Branch(config, has_connector=carries_external(actions)))
+        await self.append_all(branch, actions)
         session = Session("", title, b"", branch)
         return Acted(session, branch.end, await self.keep(session, 0))
 
-    async def _same_from(self, session: Session, at: int, action: Action) -> str | None:
+    async def append_all(self, branch: Branch, actions: Sequence[Action]) -> None:
+        """Execute actions behind the end of a branch, in slices, each checked once more when its turn comes.
+
+        Raises:
+            InputError: one of them is impossible; those before it were appended.
+            TooLongError: it takes longer than one request may.
+        """
+        left, spent = deque(actions), 0.0
+
+        def some() -> float:
+            start = time.thread_time()
+            while left and time.thread_time() - start < SLICE_SECONDS:
+                acting.check_alone(left[0], branch.head.simulation, self.settings.limits)
+                branch.append(left.popleft())
+            return time.thread_time() - start
+
+        while left:
+            if spent > self.settings.replay_seconds:
+                raise TooLongError(
+                    "These actions take longer than one request may.", "actions", "fewer or smaller ones"
+                )
+            spent += await self.in_thread(some)
+
+    async def same_from(self, session: Session, at: int, action: Action) -> str | None:
         """A branch that left the chosen one at `at` with this very action: a second click meant that one."""
         if not session.id:
             return None
         others = await self.in_thread(lambda: self.store.first_actions(session.id, session.chosen, at))
         return next((name for name, text in others if parse_action(loads(text)) == action), None)
 
-    async def _leave(self, session: Session, at: int) -> None:
+    async def leave(self, session: Session, at: int) -> None:
         """Make a branch that leaves the chosen one at `at`, and choose it; it is stored with its first action."""
         cursor = await self.seek(session, at)
-        if cursor.at < at:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        check_arrived(cursor, at)
         parent = session.node
         branch = await self.in_thread(lambda: session.branch.fork_at(cursor))
         self.add_node(session, Node("", "", parent.config, parent.id, at, branch=branch))
@@ -321,9 +375,7 @@ class Sessions:
         Raises:
             UnavailableError: it takes longer than one request may.
         """
-        cursor = await self.seek(session, session.branch.end)
-        if cursor.at < session.branch.end:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
+        check_arrived(await self.seek(session, session.branch.end), session.branch.end)
 
     async def keep(self, session: Session, first: int) -> str | None:
         """Store what was appended to the chosen branch from `first` on, or all of a new branch.
@@ -347,7 +399,7 @@ class Sessions:
                 texts = texts_of(branch.actions[first:])
                 await self.in_thread(lambda: self.store.append(session.id, node.id, first, texts))
         except (StoreError, StaleError) as error:
-            self._forget(session)
+            self.forget(session)
             raise UnavailableError(
                 "The action could not be stored; nothing has changed.", "", "to try again"
             ) from error
@@ -366,11 +418,33 @@ class Sessions:
         self._unload()
         return secret
 
-    def _forget(self, session: Session) -> None:
+    async def delete(self, session: Session) -> None:
+        """Delete a stored session for good. The lock is held.
+
+        Raises:
+            UnavailableError: it can't be deleted now; nothing has changed.
+        """
+        try:
+            await self.in_thread(lambda: self.store.remove(session.id))
+        except StoreError as error:
+            raise UnavailableError("The session could not be deleted.", "", "to try again") from error
+        self.forget(session)
+
+    def forget(self, session: Session) -> None:
         """What is in memory is ahead of what is stored: load it again next time."""
         session.branch, session.nodes, session.nodes_used = _nothing(), {}, {}
         if slot := self._loaded.get(session.id):
             slot.weight = 0
+
+
+def check_arrived(cursor: Cursor, at: int) -> None:
+    """Refuse to go on from a moment that a replay was too slow to reach; the next request finds it further on.
+
+    Raises:
+        UnavailableError: it is still before `at`.
+    """
+    if cursor.at < at:
+        raise UnavailableError("This session is still being replayed.", "", "to try again")
 
 
 def _nothing() -> Branch:

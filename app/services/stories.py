@@ -13,7 +13,10 @@ from engine.actions import AddRequest
 from engine.sched.step import WAITING_PASS
 
 WHAT: Final = ("added", "looked_up", "refused", "admitted", "resumed", "preempted", "finished")
+NAMES: Final = ("action", "value", "other", "earlier")
 NONE: Final = -1
+MOST: Final = 2**63 - 1
+"""What a value can be; a shortfall can be larger, for a lookahead may be as long as numbers go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Stories:
         self._names = names
         self._last_of: dict[int, int] = {}
         self._what = array("B")
-        self._columns = {name: array("i") for name in ("action", "value", "other", "earlier")}
+        self._columns = {name: array("q" if name == "value" else "i") for name in NAMES}
         self._reasons: list[str] = []
         self._halts = array("h", [NONE])
         """By moment: the reason's place in `_reasons`; -1 if no waiting pass ended early in the action before."""
@@ -95,7 +98,7 @@ class Stories:
         number, row, columns = self._numbers[request], len(self._what), self._columns
         self._what.append(WHAT.index(what))
         columns["action"].append(action)
-        columns["value"].append(value)
+        columns["value"].append(min(value, MOST))
         columns["other"].append(NONE if other is None else self._numbers[other])
         columns["earlier"].append(self._last_of.get(number, NONE))
         self._last_of[number] = row

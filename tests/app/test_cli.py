@@ -104,6 +104,8 @@ def test_expand_gives_spans_and_the_same_records(capsys: pytest.CaptureFixture[s
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "schema")
     assert json.loads(out)["title"] == "Poolscope scenario"
+    _, out, _ = run(capsys, "schema", "--record")
+    assert json.loads(out)["title"] == "Poolscope record"
 
 
 @pytest.mark.parametrize(
