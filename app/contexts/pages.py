@@ -262,6 +262,8 @@ class ErrorContext:
     status: int
     title: str
     message: str
+    where: str
+    """The place in a scenario; "" if it is none."""
     expected: str
     link: str
     href: str

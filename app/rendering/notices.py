@@ -152,7 +152,7 @@ def cut_short(session: Session, moment: Moment, wanted: int) -> Notice | None:
     """That the replay stopped before the moment that was asked for, or that a link's actions end before their end."""
     problem = session.branch.problem
     if problem is not None and moment.at == session.branch.end:
-        return Notice(f"Action {moment.at + 1} is impossible, so this ends before it. {told(problem)}", "error")
+        return Notice(f"This ends before action {moment.at + 1}. {told(problem)}", "error")
     if moment.at >= wanted:
         return None
     text = f"Replaying up to action {wanted} takes longer than one request may; this is after {moment.at}."

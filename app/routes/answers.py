@@ -149,7 +149,8 @@ def error_answer(
     link = "Go to the end of this session" if at_home else "Go to the start"
     title = LINK_TITLES.get(code) or TITLES.get(status, "That did not work")
     embedded = source is not None and source.embedded
-    context = ErrorContext(status, title, sentence(message), expected, link, href or "./", embedded)
+    place = where if where.startswith(("actions", "config")) else ""
+    context = ErrorContext(status, title, sentence(message), place, expected, link, href or "./", embedded)
     return html(request, "error.html", context, status)
 
 

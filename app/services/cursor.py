@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from app.services.prefix_tree import PrefixTree
 from app.tokenizer import tokenize
@@ -16,6 +17,9 @@ from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCach
 from engine.simulation import Outcome, Simulation
 from engine.step_trace import BlockEvent, StepTrace, block_events, read_step
 from engine.trace import Entry
+
+HASH_BYTES: Final = 140
+"""A hash of a request, with its place in the request's lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,11 @@ class Cursor:
         history = self.simulation.history
         entries = 2 * len(self.tree) + len(history.holders) + len(history.losses)
         return 50_000 + 50 * self.simulation.config.num_blocks + 55 * entries + 100 * len(self.simulation.scripts)
+
+    @property
+    def requests_weight(self) -> int:
+        """About how many bytes the hashes and tables of living requests take; forks share most of them."""
+        return HASH_BYTES * sum(len(request.block_hashes) for request in self.simulation.scheduler.requests.values())
 
     def fork(self) -> Cursor:
         """An independent copy. O(pool)."""

@@ -18,7 +18,7 @@ from app.services.limits import check_continued
 from app.services.sources import SESSION, Origin, Source
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
-from engine.errors import InputError
+from engine.errors import InputError, LimitError
 from engine.scenario import Limits
 
 MAIN: Final = "main"
@@ -31,6 +31,8 @@ CHECKPOINT_SECONDS: Final = 0.03
 CHECKPOINT_SHARE: Final = 8
 """A checkpoint is worth it behind actions that took so many times as long as making it."""
 CHECKPOINT_BYTES: Final = 192_000_000
+MOST_UNASKED_BYTES: Final = 256_000_000
+"""What a link may take in memory: whoever opens it hasn't seen what it holds."""
 MOST_VIEWS: Final = 3
 MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
@@ -85,7 +87,8 @@ class Branch:
     @property
     def weight(self) -> int:
         """About how many bytes it takes."""
-        return self.head.weight * (1 + len(self._checkpoints) + len(self._views)) + 400 * self.end
+        moments = 1 + len(self._checkpoints) + len(self._views)
+        return self.head.weight * moments + self.head.requests_weight + 400 * self.end
 
     @property
     def num_checkpoints(self) -> int:
@@ -152,6 +155,8 @@ class Branch:
                 self._apply_to_head(action)
             else:
                 self._try_at_head(action, self.limits)
+        if self.limits is not None and cursor is self.head and self.head.at < self.end:
+            self._weigh()
         return time.thread_time() - start
 
     def _try_at_head(self, action: Action, limits: Limits) -> None:
@@ -161,9 +166,20 @@ class Branch:
             check_continued(action, self.head.simulation, limits, f"actions[{at}]")
             self._apply_to_head(action)
         except InputError as error:
-            self.problem = error
-            del self.actions[at:]
-            self.num_added = sum(isinstance(action, AddRequest) for action in self.actions)
+            self._end_here(error)
+
+    def _weigh(self) -> None:
+        """End the branch where what is replayed unasked takes too much memory."""
+        if self.head.weight + self.head.requests_weight > MOST_UNASKED_BYTES:
+            where = f"actions[{self.head.at}]"
+            message = "replaying these actions takes more memory than a link may"
+            self._end_here(LimitError("over_limit", message, where, "fewer or smaller requests"))
+
+    def _end_here(self, problem: InputError) -> None:
+        """Leave out the actions behind the head."""
+        self.problem = problem
+        del self.actions[self.head.at :]
+        self.num_added = sum(isinstance(action, AddRequest) for action in self.actions)
 
     def _start(self) -> Cursor:
         return Cursor(self.config, has_connector=self.has_connector)

@@ -72,6 +72,11 @@ def new_session(client: TestClient, at: int = 15, kind: str = "step", **fields: 
     return landed(answer).partition("?")[0]
 
 
+def link_in(page: Response, name: str) -> str | None:
+    """Where the link with this id leads."""
+    return next(attributes.get("href") for tag, attributes in tags_of(page) if attributes.get("id") == name)
+
+
 def landed(answer: Response) -> str:
     """Where a redirect leads, below the root."""
     return urljoin(answer.request.url.path, answer.headers["location"])
