@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from app.services.running import Run, Until, run_slice
 from app.services.session import Branch
+from app.services.sessions import Sessions
 from app.services.sources import STORY, Source
 from app.settings import SERVER_LIMITS, Settings
 from app.store import Store
@@ -164,10 +165,8 @@ def test_a_session_that_an_action_makes_is_locked_until_it_is_answered(settings:
     """A run may go on in it by then, and would move what the answer is written from."""
 
     async def scenario() -> bool:
-        app = create_app(settings)
-        async with app.router.lifespan_context(app):
-            source = Source(STORY, "one-call")
-            async with app.state.parts.sessions.acting_on(source, None) as session:
-                return bool(session.lock.locked())
+        sessions = Sessions(settings, Store(settings.data))
+        async with sessions.acting_on(Source(STORY, "one-call"), None) as session:
+            return bool(session.lock.locked())
 
     assert asyncio.run(scenario())
