@@ -17,6 +17,7 @@ from app.services.comparing import next_difference, parting
 from app.services.session import Branch
 from engine.config import EngineConfig
 from engine.errors import shown
+from engine.kv_cache_block import NULL_BLOCK
 
 HEAD = 24
 
@@ -181,7 +182,8 @@ def _numbers(moment: Moment) -> dict[str, str]:
     preempted_for = {one.by for one in preemptions}
     refused = sum(not call.granted and call.request not in preempted_for for call in calls)
     running, waiting = len(moment.scheduler.running), moment.columns.waiting[moment.at]
-    held = sum(len(table) for name in moment.scheduler.requests for table in moment.manager.get_blocks(name))
+    tables = [table for name in moment.scheduler.requests for table in moment.manager.get_blocks(name)]
+    held = sum(len(table) - table.count(NULL_BLOCK) for table in tables)
     return {
         "schedule": str(moment.columns.scheduled[moment.at]),
         "refusals": str(refused + len(preemptions)),

@@ -16,8 +16,6 @@ MOST_CELLS: Final = 64
 MOST_IDS: Final = 24
 WIDE: Final = 52
 """Letters that fit over the narrowest bar."""
-RIGHT: Final = 0.78
-"""The words of a tick beyond this stand before it."""
 
 
 def layout_parts(moment: Moment, call: CallTrace) -> tuple[BarPart, ...]:
@@ -47,23 +45,18 @@ def layout_ticks(parts: Sequence[BarPart], room: int) -> tuple[LayoutTick, ...]:
     ticks: list[LayoutTick] = []
     at = 0
     for part in parts:
-        share = at / room if room else 0.0
         if not part.tokens:
-            name = f"{part.kind} 0"
-            if ticks and _start(share, name) < _end(ticks[-1]) + 1 / WIDE:
-                ticks[-1] = LayoutTick(ticks[-1].at, f"{ticks[-1].words}, {name}")
-            else:
-                ticks.append(LayoutTick(share, name))
+            ticks.append(LayoutTick(at / room if room else 0.0, f"{part.kind} 0"))
+            while len(ticks) > 1 and _start(ticks[-1]) < _start(ticks[-2]) + (len(ticks[-2].words) + 1) / WIDE:
+                last = ticks.pop()
+                ticks[-1] = LayoutTick(ticks[-1].at, f"{ticks[-1].words}, {last.words}")
         at += part.tokens
     return tuple(ticks)
 
 
-def _start(at: float, words: str) -> float:
-    return at - len(words) / WIDE if at > RIGHT else at
-
-
-def _end(tick: LayoutTick) -> float:
-    return tick.at if tick.at > RIGHT else tick.at + len(tick.words) / WIDE
+def _start(tick: LayoutTick) -> float:
+    """Where its words begin: at the tick, or as far to the left as they need."""
+    return max(min(tick.at, 1 - len(tick.words) / WIDE), 0)
 
 
 def layout_rows(moment: Moment, call: CallTrace, parts: Sequence[BarPart]) -> tuple[LayoutRow, ...]:

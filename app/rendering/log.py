@@ -14,7 +14,7 @@ from app.rendering.log_memory import copy_sentences, load_sentences, zero_senten
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import waits_for_state
 from app.rendering.transport import doing
-from app.rendering.words import count, listed, runs, sentence
+from app.rendering.words import all_usable, count, isolated, listed, runs, sentence
 from app.services.cursor import Applied
 from engine.actions import Abort, AddRequest, ResetPrefixCache
 from engine.call_trace import CallTrace
@@ -66,8 +66,12 @@ def _sentences(moment: Moment, applied: Applied) -> Iterator[Sentence]:
     for chunk in trace.chunks:
         if words := _chunk(moment, chunk, admitted):
             yield Sentence("chunk", words)
+    for admission in trace.admissions:
+        how = "is resumed" if admission.resumed else "is admitted"
+        yield Sentence("admit", sentence(moment, f"{{}} {how}.", admission.request))
     for call in trace.calls:
-        yield from (Sentence("blocks", words) for words in (*_fell_out(moment, call), _blocks(moment, call)) if words)
+        kind = "blocks" if call.granted else "blocks refusal"
+        yield from (Sentence(kind, words) for words in (*_fell_out(moment, call), _blocks(moment, call)) if words)
     yield from copy_sentences(moment, applied)
     yield from zero_sentences(applied)
     for preemption in trace.preemptions:
@@ -89,7 +93,7 @@ def _action(moment: Moment, applied: Applied) -> Iterator[Sentence]:
             yield Sentence("action", sentence(moment, text, name))
         case Abort(id=name):
             if not applied.trace.finishes:
-                yield Sentence("action", (Piece(f"No living request is called {name}: nothing happens."),))
+                yield Sentence("action", (Piece(f"No living request is called {isolated(name)}: nothing happens."),))
         case ResetPrefixCache():
             done = (
                 "Every hash is forgotten."
@@ -130,6 +134,10 @@ def _blocks(moment: Moment, call: CallTrace) -> Words:
         return sentence(moment, "{} was refused: the state that it hits is only being made in this step.", call.request)
     if not call.granted:
         by = "the gate" if call.refused_by == "gate" else "the check"
+        usable = moment.pool.num_blocks - 1
+        if call.can_never_fit(usable):
+            never = f"{{}} was refused by {by}, and can never fit: {all_usable(usable)}."
+            return sentence(moment, never, call.request)
         return sentence(moment, f"{{}} was refused by {by}: {call.shortfall} more would have to be free.", call.request)
     if not call.popped:
         return ()

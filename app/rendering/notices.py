@@ -8,7 +8,7 @@ from typing import Final
 from app.contexts import Notice, RunUnderWay
 from app.rendering.moment import Moment
 from app.rendering.transport import UNTIL
-from app.rendering.words import count, isolated, told
+from app.rendering.words import all_usable, count, isolated, told
 from app.services.running import CONDITIONS, RunEnd
 from app.services.session import Node, Session
 from app.services.sessions import Acted
@@ -118,7 +118,7 @@ def _why_no_change(moment: Moment) -> str:
         return "Requests are left, but none of them can go on."
     usable = moment.pool.num_blocks - 1
     if refused.can_never_fit(usable):
-        return f"{refused.request} can never fit: not even all {count(usable, 'usable block')} would be enough."
+        return f"{refused.request} can never fit: {all_usable(usable)}."
     more = count(refused.shortfall, "more free block")
     if not moment.scheduler.running:
         return f"A livelock: {refused.request} needs {more}, and nothing runs that could free any."

@@ -27,10 +27,17 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number or 'no'} {plural or noun + 's'}"
 
 
+def all_usable(usable: int) -> str:
+    """Why something never fits, as "not even all 100 usable blocks would be enough"."""
+    if usable < 2:
+        return "not even the only usable block would be enough" if usable else "this pool has no usable block"
+    return f"not even all {usable} usable blocks would be enough"
+
+
 def told(error: InputError | ServiceError) -> str:
     """What is wrong, and what would be right: whole sentences."""
     expected = f" Expected: {error.expected}." if error.expected else ""
-    message = error.message if error.message.endswith(".") else f"{error.message}."
+    message = error.message if error.message.endswith((".", "?", "!")) else f"{error.message}."
     return f"{message[0].upper()}{message[1:]}{expected}"
 
 

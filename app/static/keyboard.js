@@ -37,7 +37,7 @@ export function watchKeys(selection, panels) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") {
-      if (!selection.close()) panels.closeProbe();
+      if (!selection.close() && !panels.closeProbe()) panels.leaveEnlarged();
       return;
     }
     if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;

@@ -1,6 +1,7 @@
 // Starts the page: figures from the data in it, then every frame that htmx brings.
 
 import { Card } from "./card.js";
+import { refreshCues, watchCues } from "./cues.js";
 import { Figures } from "./figures/figures.js";
 import { Model } from "./figures/model.js";
 import { toggleTheme } from "./figures/theme.js";
@@ -28,6 +29,7 @@ async function show(names) {
   panels.refresh();
   await figures.draw(new Set([...names, ...unveiled]));
   tour.refresh();
+  refreshCues();
   document.documentElement.dataset.shown = model.at; // for tests and benchmarks: this moment is painted
 }
 
@@ -66,6 +68,7 @@ watchComposer();
 watchFiles();
 watchShare();
 watchPictures(figures);
+watchCues();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
 window.poolscope = { model, figures, selection, tour };

@@ -108,13 +108,14 @@ export class Panels {
     if (events) events.hidden = kind !== "kv";
     const wanted = kind === "" ? null : kind.split(" ");
     let shown = 0;
-    for (const line of list.querySelectorAll("[data-requests]")) {
-      line.hidden = (wanted && !wanted.includes(line.className)) || (request && !line.dataset.requests.split(" ").includes(request));
+    const lines = kind === "kv" && events ? events : list;
+    for (const line of lines.querySelectorAll("[data-requests]")) {
+      line.hidden = (wanted && kind !== "kv" && !line.className.split(" ").some((one) => wanted.includes(one))) || (request && !line.dataset.requests.split(" ").includes(request));
       if (!line.hidden) shown += 1;
     }
-    list.querySelector(".none")?.remove();
-    if (!shown && list.querySelector("[data-requests]")) {
-      const line = list.appendChild(document.createElement("li"));
+    for (const line of document.querySelectorAll("#log .none")) line.remove();
+    if (!shown && lines.querySelector("[data-requests]")) {
+      const line = lines.appendChild(document.createElement("li"));
       line.className = "fact none";
       line.textContent = "Nothing of this kind in this step.";
     }
@@ -127,22 +128,28 @@ export class Panels {
     if (this.filter.request) told.add(this.filter.request);
     const options = [...told].map(Number).sort((a, b) => a - b).filter((n) => n < (requests?.length ?? 0))
       .map((n) => new Option(requests[n], String(n)));
-    select.replaceChildren(new Option("of all requests", ""), ...options);
+    select.replaceChildren(new Option("of all", ""), ...options);
     select.value = this.filter.request;
   }
 
   #watchPool() {
-    const button = document.getElementById("enlarge");
-    const centre = document.querySelector(".centre");
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", on);
-      centre.classList.toggle("enlarged", on);
-      this.figures.enlarge(on);
-    });
+    document.getElementById("enlarge").addEventListener("click", () => this.#enlarge(!this.figures.enlarged));
     for (const [id, step] of [["zoom-in", 1], ["zoom-out", -1]]) {
       document.getElementById(id).addEventListener("click", () => this.figures.zoom(step));
     }
+  }
+
+  #enlarge(on) {
+    document.getElementById("enlarge").setAttribute("aria-pressed", on);
+    document.querySelector(".centre").classList.toggle("enlarged", on);
+    this.figures.enlarge(on);
+  }
+
+  /** Esc; returns whether the pool was enlarged. */
+  leaveEnlarged() {
+    if (!this.figures.enlarged) return false;
+    this.#enlarge(false);
+    return true;
   }
 
   /** On a phone one panel at a time; where the window is narrow the composer opens from the strip, and the foot to its rest. */
@@ -159,6 +166,7 @@ export class Panels {
       button?.addEventListener("click", () => {
         const on = document.querySelector(where).classList.toggle(name);
         button.setAttribute("aria-expanded", on);
+        if (name === "open") button.textContent = on ? "Less over time" : "More over time";
         if (on && name === "composing") document.getElementById("add-id")?.focus();
       });
     }

@@ -116,7 +116,7 @@ def test_abort_now_and_while_a_step_runs(view: Watched) -> None:
     expect(view.page.locator("#abort details")).to_have_attribute("open", "")
     expect(view.page.locator("#live")).to_contain_text(f"after {END + 1} of {END + 1}")
     view.page.select_option("#abort-id", "holder")
-    view.page.click("text=While the next step runs")
+    view.page.click("text=Abort while the next step runs")
     view.wait(END + 2)
     assert [table["id"] for table in view.model()["tables"]] == ["R"]
 

@@ -20,8 +20,9 @@ def compared(view: Watched, end: int, knob: str, value: str, *, run: bool = True
     """The address of a comparison of main with what one knob makes of it; all but the moment."""
     request = view.page.request
     headers = {"Accept": "application/json", "Origin": view.site}
+    home = view.home.rstrip("/")
     made = request.post(
-        "/vary", form={"branch": "main", "at": str(end), "knob": knob, "value": value}, headers=headers
+        f"{home}/vary", form={"branch": "main", "at": str(end), "knob": knob, "value": value}, headers=headers
     ).json()
     page = f"/s/{made['session']}"
     for branch in ("main", made["branch"]) if run else ():

@@ -39,7 +39,9 @@ export class Figures {
   #poolHost() {
     const { model } = this;
     return new Host("pool", (width, { room, clip, spot }) => {
-      this.grid = poolGrid(model.pool.size, width, this.enlarged ? room - 4 : width < NARROW ? 300 : 143, this.enlarged ? this.pitch : null);
+      this.grid = poolGrid(model.pool.size, width, this.enlarged ? room - 4 : width < NARROW ? 300 : 143, {
+        asked: this.enlarged ? this.pitch : null, enlarged: this.enlarged,
+      });
       return poolFigure(model, this.grid, { spot, clip });
     }, {
       locate: (x, y) => this.grid && blockAt(this.grid, x, y),
@@ -69,8 +71,8 @@ export class Figures {
   zoom(step) {
     const at = PITCHES.indexOf(this.grid.pitch);
     const to = PITCHES[at - step];
-    if (to === undefined) return;
     const { pool } = this.hosts;
+    if (to === undefined || to > Math.max(28, pool.element.clientWidth / 10.5)) return;
     const row = pool.element.scrollTop / this.grid.pitch * this.grid.columns; // the block in the first row stays there
     this.pitch = to;
     this.draw(["pool"]).then(() => { pool.element.scrollTop = row / this.grid.columns * this.grid.pitch; });

@@ -4,14 +4,16 @@ import { Cells } from "./cells.js";
 import { pixelCells } from "./pixels.js";
 import { pixelLayout } from "./plot.js";
 
-export const PITCHES = [28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
+export const PITCHES = [72, 56, 40, 28, 20, 14, 9, 8, 6, 5, 4, 2, 1];
+const USUAL = PITCHES.indexOf(28); // the larger ones are for an enlarged pool
 const MAX_IDS = 400;
 const NULL_GAP = 9;
 
 /** The largest pitch at which all blocks fit, or the one asked for; columns are a multiple of 10. */
-export function poolGrid(size, width, maxHeight, asked = null) {
+export function poolGrid(size, width, maxHeight, { asked = null, enlarged = false } = {}) {
   const count = Math.max(1, size - 1);
-  for (const pitch of asked ? [asked] : PITCHES) {
+  const wanted = enlarged ? PITCHES.filter((pitch) => pitch <= Math.max(28, width / 10.5)) : PITCHES.slice(USUAL);
+  for (const pitch of asked ? [asked] : wanted) {
     const apart = pitch >= 14 ? pitch + NULL_GAP : Math.max(9, pitch + 3);
     const columns = Math.max(10, Math.floor((width - apart) / pitch / 10) * 10);
     const rows = Math.ceil(count / columns);

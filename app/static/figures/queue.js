@@ -12,6 +12,7 @@ const TOP = 2.5;
 const STRIP = 41;
 const LAST = 6;
 const MOST_GROUPS = 3;
+const AT_TAIL = ["tail", "back"];
 
 /** How wide a cell is, how many stand in a row, where the strip begins, and how many rows it may take. */
 function shapeOf(width, size, top, rows) {
@@ -37,8 +38,11 @@ export function queueFigure(model, width, { spot }) {
   const end = strip(cells, queue, shape, pool);
   const below = STRIP + shape.rows * ROW + 22;
   const up = new Cells({ spot });
-  moved(up, queue.out, width, TOP, { left: "head", shape, lifted: true });
-  moved(cells, queue.in, width, below, { left: "front", shape, lifted: false });
+  // Of several rows only the one beside the groups can be pointed at.
+  const tail = end && shape.rows === 1 ? boxAt(end - 1, shape).x : null;
+  const head = end ? LEFT : null;
+  moved(up, queue.out, width, TOP, { left: "head", shape, lifted: true, ends: { head, tail } });
+  moved(cells, queue.in, width, below, { left: "front", shape, lifted: false, ends: { head: shape.rows === 1 ? head : null, tail } });
   captions(cells, queue, shape, end, width);
   if (!queue.out.length && !queue.in.length) cells.note(0, TOP + 10, "No block left the queue or came in.");
   return cells.figure(width, below + CELL + 8, up);
@@ -88,33 +92,46 @@ function foldWords(queue, items) {
 }
 
 function captions(cells, queue, { columns, rows, pitch, cell, top }, end, width) {
-  const y = top + Math.min(rows, Math.max(1, Math.ceil(end / columns))) * ROW;
+  const used = Math.min(rows, Math.max(1, Math.ceil(end / columns)));
+  const y = top + used * ROW;
   if (!queue.free) {
     cells.note(0, top + 10, "Nothing is free.", { tone: "ink2" });
     return;
   }
-  cells.needle(LEFT + cell / 2, y);
-  const next = queue.head[0]?.[1] ? "head, handed out next: its hash is lost then" : "head, handed out next";
-  cells.note(LEFT + cell / 2 + 7, y + 6, next);
-  const last = end <= columns ? end * pitch - GUTTER : width - 2;
-  if (last > next.length * 7 + 60) cells.note(last + 2, y + 6, "tail", { anchor: "end" });
+  // Beneath several rows no mark stands by the head or the tail: they are named.
+  const [head, tail] = [queue.head[0], [...queue.head, ...queue.tail].at(-1)].map((one) => (used > 1 ? ` ${one[0]}` : ""));
+  const next = `head${head}, handed out next${queue.head[0][1] ? ": its hash is lost then" : ""}`;
+  if (used === 1) cells.needle(LEFT + cell / 2, y);
+  const x = used === 1 ? LEFT + cell / 2 + 7 : 0;
+  cells.note(x, y + 6, next);
+  const last = used === 1 ? LEFT + Math.min(end, columns) * pitch - GUTTER : width - 2;
+  if (last > x + next.length * 6 + 40) cells.note(last, y + 6, `tail${tail}`, { anchor: "end" });
 }
 
 /** Groups of blocks that moved: those at the head's end from the left, the others from the right. */
-function moved(cells, groups, width, y, { left, shape, lifted }) {
+function moved(cells, groups, width, y, { left, shape, lifted, ends }) {
   const { pitch, cell } = shape;
   const space = groups.length > 1 ? width / Math.min(groups.length, MOST_GROUPS) : width;
   const most = Math.max(2, Math.floor((space - Math.min(200, Math.max(104, space * 0.48))) / pitch));
   let [from, to] = [LEFT, width - LEFT];
   groups.slice(0, MOST_GROUPS).forEach((group, i) => {
     const size = Math.min(most, group.total);
-    const onLeft = group.end === left || (i === 0 && groups.length > 2);
-    const x = onLeft ? from : to - size * pitch + GUTTER;
+    const isHead = group.end === left;
+    const onLeft = isHead || (i === 0 && groups.length > 2);
+    let x = onLeft ? from : to - size * pitch + GUTTER;
+    let words = onLeft;
+    if (AT_TAIL.includes(group.end) && ends.tail !== null && !(onLeft && !isHead)) {
+      // Its last block stands by the end of the queue; the words where there is room for them.
+      const first = groups.length > 1 ? to - space : LEFT;
+      x = Math.min(x, Math.max(first, ends.tail - (size - 1) * pitch));
+      words = x - first < Math.min(200, space - size * pitch - 10);
+    }
     groupCells(cells, group, { x, y, w: cell, h: CELL, pitch }, size);
-    groupWords(cells, group, onLeft ? x + size * pitch + 5 : x - 8, y, {
-      onLeft, room: space - size * pitch - 10, more: i === MOST_GROUPS - 1 ? groups.length - MOST_GROUPS : 0,
+    groupWords(cells, group, words ? x + size * pitch + 5 : x - 8, y, {
+      onLeft: words, room: space - size * pitch - 10, more: i === MOST_GROUPS - 1 ? groups.length - MOST_GROUPS : 0,
     });
-    cells.pointer(onLeft ? x + cell / 2 : x + (size - 0.5) * pitch - GUTTER / 2, lifted ? y + CELL + 5 : y - 12);
+    const end = isHead ? ends.head : AT_TAIL.includes(group.end) ? ends.tail : null;
+    if (end !== null && end >= x - 1 && end <= x + (size - 1) * pitch + 1) cells.pointer(end + cell / 2, lifted ? y + CELL + 5 : y - 12);
     if (onLeft) from += space;
     else to -= space;
   });
@@ -122,7 +139,7 @@ function moved(cells, groups, width, y, { left, shape, lifted }) {
 
 /** What doesn't fit is folded at the side away from the end of the queue. */
 function groupCells(cells, { blocks, hashed, total, end }, { x, y, w, h, pitch }, size) {
-  const atTail = end === "tail" || end === "back";
+  const atTail = AT_TAIL.includes(end);
   const most = total > size ? size - 1 : size;
   const from = atTail ? blocks.length - Math.min(most, blocks.length) : 0;
   const first = atTail && total > size ? 1 : 0; // the place of the first block
