@@ -14,6 +14,8 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from app.rendering.words import isolated
+
 HERE: Final = Path(__file__).resolve().parent
 STATIC: Final = HERE / "static"
 FOREVER: Final = "public, max-age=31536000, immutable"
@@ -32,6 +34,7 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self.environment.filters["isolated"] = isolated
 
     def render(self, name: str, context: Any, path: str = "/") -> str:  # noqa: ANN401 - any dataclass of app.contexts
         """The template with the fields of `context` and `static`; `path` is the page's own, below the root."""

@@ -32,6 +32,8 @@ class Chip:
     """Its holders now, two at most, the longest holder first."""
     filled: float = 1.0
     """The share of it that holds tokens."""
+    evicted: bool = False
+    """It lost its hash when it was handed out."""
 
 
 @dataclass(frozen=True, slots=True)

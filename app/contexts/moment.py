@@ -195,7 +195,8 @@ class Requests:
 class Sentence:
     """A line of the log.
 
-    `kind`: schedule, lookup, load, chunk, blocks, copy, zero, preempt, halt, draft, finish, event, action.
+    `kind`: schedule, lookup, load, chunk, admit, blocks, refusal, copy, zero, preempt, halt, draft, finish, event,
+    action.
     """
 
     kind: str
@@ -224,6 +225,8 @@ class KVEvent:
     extra_keys: int = 0
     """How many of its hashes carry an adapter's name or a salt."""
     medium: str = ""
+    requests: tuple[int, ...] = ()
+    """The numbers of the requests whose calls caused it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class Counted:
     """The blocks behind the terms of a count."""
 
     held: tuple[int, ...]
+    nulls: int
+    """Entries that were held and are null by now: their blocks were given back."""
     hits: tuple[int, ...]
     idle: tuple[int, ...]
     taken: tuple[int, ...]
@@ -31,6 +33,7 @@ def counted(moment: Moment, call: CallTrace, group: int) -> Counted:
     idle = [touched.block for touched in call.touched if touched.group == group and touched.place is not None]
     return Counted(
         tuple(block for block in before if block)[:MOST_COUNTED],
+        sum(not block for block in before),
         tuple(block for block in hits if block)[:MOST_COUNTED],
         tuple(idle)[:MOST_COUNTED],
         taken(call, group),

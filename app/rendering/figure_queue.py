@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from app.rendering.moment import Moment
+from app.rendering.words import isolated
 from engine.config import GroupConfig
 from engine.step_trace import WHY_FREED
 from engine.trace import Entry
@@ -55,7 +56,7 @@ def _left(log: tuple[Entry, ...]) -> Iterator[Data]:
     for entry in log:
         match entry:
             case ("call", name, *_, now_free):
-                request, free = name, now_free
+                request, free = isolated(name), now_free
             case ("touch", _, blocks, _, places):
                 gone = [(block, place) for block, place in zip(blocks, places, strict=True) if place is not None]
                 if gone:
@@ -99,16 +100,16 @@ def _entered(log: tuple[Entry, ...], groups: Sequence[GroupConfig]) -> Iterator[
     for entry in log:
         match entry:
             case ("call", name, *_):
-                why, caller = "", name
+                why, caller = "", isolated(name)
             case ("copies", _):
                 why = "copied: let go again"
             case ("received", name):
-                why = f"freed: the load of {name} is through"
+                why = f"freed: the load of {isolated(name)} is through"
             case ("preempt", name, by):
-                why = f"freed: {name} was preempted" if by else f"freed: a reset preempted {name}"
+                why = f"freed: {isolated(name)} was preempted" if by else f"freed: a reset preempted {isolated(name)}"
             case ("finish", name, status):
                 how = {"aborted": "was aborted", "stopped": "stopped", "finished": "finished"}[WHY_FREED[status]]
-                why = f"freed: {name} {how}"
+                why = f"freed: {isolated(name)} {how}"
             case ("free", group, _, front, back, _, _):
                 reason = why or f"{LEFT_BEHIND[groups[group].kind]} {caller}"
                 if front:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from app.rendering.moment import Moment
-from app.rendering.words import count
+from app.rendering.words import count, isolated
 from engine.kv_cache_block import NULL_BLOCK
 
 EDGE: Final = 200
@@ -63,7 +63,7 @@ def _reshaped(moment: Moment) -> set[tuple[str, int]]:
 def tables_alt(moment: Moment) -> str:
     """A sentence instead of the picture."""
     held = [(name, moment.manager.get_blocks(name)) for name in moment.scheduler.requests]
-    words = [f"{name} holds {count(sum(map(len, blocks)), 'block')}" for name, blocks in held if any(blocks)]
+    words = [f"{isolated(name)} holds {count(sum(map(len, blocks)), 'block')}" for name, blocks in held if any(blocks)]
     if not words:
         return "No request holds a block."
     more = f", and {len(words) - 8} more" if len(words) > 8 else ""

@@ -17,8 +17,9 @@ from app.rendering.transport import doing
 from app.rendering.words import all_usable, count, isolated, listed, runs, sentence
 from app.services.cursor import Applied
 from engine.actions import Abort, AddRequest, ResetPrefixCache
+from engine.block_hash import BlockHash
 from engine.call_trace import CallTrace
-from engine.step_trace import Chunk, Halt
+from engine.step_trace import Chunk, Halt, StepTrace
 from engine.tokens import count_of
 
 MOST: Final = 200
@@ -47,7 +48,16 @@ def log(moment: Moment) -> Log:
         more = sum(1 for _ in _sentences(moment, moment.applied)) - MOST
         sentences[MOST] = Sentence("action", (Piece(f"And {more} sentences more."),))
     events = moment.applied.outcome.events
-    return Log(doing(moment, moment.at), tuple(sentences), published(events), len(events))
+    causes = {block_hash: moment.number(name) for name, block_hash in _hashes(moment.applied.trace)}
+    return Log(doing(moment, moment.at), tuple(sentences), published(events, causes), len(events))
+
+
+def _hashes(trace: StepTrace) -> Iterator[tuple[str, BlockHash]]:
+    """The hashes that calls stored or removed."""
+    for call in trace.calls:
+        yield from ((call.request, one) for some in call.registered for one in some.hashes)
+        yield from ((call.request, one.block_hash) for one in call.partial)
+        yield from ((call.request, key[0]) for popped in call.popped for key in popped.lost)
 
 
 def _with_requests(one: Sentence) -> Sentence:
@@ -70,8 +80,9 @@ def _sentences(moment: Moment, applied: Applied) -> Iterator[Sentence]:
         how = "is resumed" if admission.resumed else "is admitted"
         yield Sentence("admit", sentence(moment, f"{{}} {how}.", admission.request))
     for call in trace.calls:
-        kind = "blocks" if call.granted else "blocks refusal"
-        yield from (Sentence(kind, words) for words in (*_fell_out(moment, call), _blocks(moment, call)) if words)
+        yield from (Sentence("blocks", words) for words in _fell_out(moment, call))
+        if words := _blocks(moment, call):
+            yield Sentence("blocks" if call.granted else "refusal", words)
     yield from copy_sentences(moment, applied)
     yield from zero_sentences(applied)
     for preemption in trace.preemptions:

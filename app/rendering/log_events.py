@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Final
 
 from app.contexts import KVEvent, Piece, Sentence
 from app.rendering.groups import in_group
 from app.rendering.words import count
-from engine.block_hash import short_hash
+from engine.block_hash import BlockHash, short_hash
 from engine.config import EngineConfig
 from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCacheEvent
 
@@ -47,12 +47,12 @@ def _removed(events: list[BlockRemoved], where: str) -> str:
     return f"BlockRemoved: {names}{more}{where}."
 
 
-def published(events: Iterable[KVCacheEvent]) -> tuple[KVEvent, ...]:
-    """The first 60 events, field by field."""
-    return tuple(_published(event) for event in islice(events, MOST_EVENTS))
+def published(events: Iterable[KVCacheEvent], causes: Mapping[BlockHash, int]) -> tuple[KVEvent, ...]:
+    """The first 60 events, field by field; `causes`: hash -> the number of the request that stored or removed it."""
+    return tuple(_published(event, causes) for event in islice(events, MOST_EVENTS))
 
 
-def _published(event: KVCacheEvent) -> KVEvent:
+def _published(event: KVCacheEvent, causes: Mapping[BlockHash, int]) -> KVEvent:
     match event:
         case BlockStored(hashes, parent, token_ids, block_size, group, lora, extra, medium):
             return KVEvent(
@@ -66,7 +66,9 @@ def _published(event: KVCacheEvent) -> KVEvent:
                 lora or "",
                 sum(keys is not None for keys in extra),
                 medium,
+                tuple(dict.fromkeys(causes[one] for one in hashes if one in causes)),
             )
         case BlockRemoved(block_hash, group, medium):
-            return KVEvent("BlockRemoved", (short_hash(block_hash),), group=group, medium=medium)
+            requests = (causes[block_hash],) if block_hash in causes else ()
+            return KVEvent("BlockRemoved", (short_hash(block_hash),), group=group, medium=medium, requests=requests)
     return KVEvent("AllBlocksCleared")

@@ -45,9 +45,14 @@ def came_notice(moment: Moment, left: Node | None, connector: str) -> Notice | N
 def left_notice(moment: Moment, left: Node) -> Notice:
     """That acting below the end led to another branch."""
     here = moment.branches[moment.branch]
-    text = f"This is {here.name} now, a branch that leaves {left.name} after {here.left_at}. Both futures stay."
+    name, parent = isolated(here.name), isolated(left.name)
+    text = f"This is {name} now, a branch that leaves {parent} after {here.left_at}. Both futures stay."
     return Notice(
-        text, "info", f"Back to {left.name}", f"?branch={left.id}&at={here.left_at}", compared(moment, left.id)
+        text,
+        "info",
+        f"Back to {parent}",
+        f"?branch={left.id}&at={here.left_at}",
+        compared(moment, left.id),
     )
 
 
@@ -107,7 +112,7 @@ def _names(moment: Moment, *what: str) -> list[str]:
 def _who(moment: Moment, *what: str) -> str:
     names = _names(moment, *what)
     others = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + others
+    return ", ".join(map(isolated, names[:3])) + others
 
 
 def _why_no_change(moment: Moment) -> str:
@@ -118,11 +123,11 @@ def _why_no_change(moment: Moment) -> str:
         return "Requests are left, but none of them can go on."
     usable = moment.pool.num_blocks - 1
     if refused.can_never_fit(usable):
-        return f"{refused.request} can never fit: {all_usable(usable)}."
+        return f"{isolated(refused.request)} can never fit: {all_usable(usable)}."
     more = count(refused.shortfall, "more free block")
     if not moment.scheduler.running:
-        return f"A livelock: {refused.request} needs {more}, and nothing runs that could free any."
-    return f"A livelock: {refused.request} needs {more}, and nobody who holds blocks goes on."
+        return f"A livelock: {isolated(refused.request)} needs {more}, and nothing runs that could free any."
+    return f"A livelock: {isolated(refused.request)} needs {more}, and nobody who holds blocks goes on."
 
 
 def reset_notice(moment: Moment) -> Notice | None:

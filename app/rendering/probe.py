@@ -144,5 +144,5 @@ def _note(moment: Moment, request_id: str, passed: Passed) -> Words:
     if not first:
         return ()
     return (
-        Piece(f"In a step {count(first, 'other request')} would be served first; this asks as if its turn came now."),
+        Piece(f"{count(first, 'other request')} would come before it in a step; this asks as if it were its turn."),
     )

@@ -10,7 +10,7 @@ from typing import Final
 from app.contexts import BarPart, FinishedRow, RequestRow, Requests
 from app.rendering.moment import Moment
 from app.rendering.why import request_whys
-from app.rendering.words import times
+from app.rendering.words import isolated, times
 from engine.actions import AddRequest
 from engine.kv_cache_block import NULL_BLOCK
 from engine.request import Request, RequestStatus
@@ -75,7 +75,7 @@ def _nobody_waits(moment: Moment) -> str:
     names = [admission.request for admission in moment.applied.trace.admissions] if moment.applied else []
     if not names:
         return "Empty."
-    listed = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    listed = ", ".join(map(isolated, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"Empty: {listed} left in this step."
 
 
@@ -175,9 +175,9 @@ def _facts(request: Request) -> Iterable[str]:
     if request.priority:
         yield f"priority {request.priority}"
     if request.cache_salt:
-        yield f"salt {request.cache_salt}"
+        yield f"salt {isolated(request.cache_salt)}"
     if request.lora:
-        yield f"LoRA {request.lora}"
+        yield f"LoRA {isolated(request.lora)}"
     if request.skip_reading_prefix_cache:
         yield "skips the cache"
     if request.spec_token_ids:

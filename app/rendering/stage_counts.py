@@ -53,13 +53,15 @@ def _terms(terms: CountTerms, tokens: int, spec: GroupConfig, blocks: Counted, *
     covered = terms.hits if is_state else max(terms.skipped - terms.held, terms.hits)
     extra = f" + {spec.num_speculative_blocks}" if spec.num_speculative_blocks else ""
     yield Term("", terms.need, f"⌈{tokens} ÷ {spec.block_size}⌉{extra}")
-    yield Term("−", terms.held, "held", blocks=blocks.held)
+    nulls = min(blocks.nulls, terms.held)
+    held = f"held, {nulls} of them null" if nulls else "held"
+    yield Term("−", terms.held, held, blocks=blocks.held)
     is_hit = covered <= terms.hits
     yield Term("−", covered, "hit" if is_hit else "skipped", blocks=blocks.hits if is_hit else ())
     left = terms.need - terms.held - covered
     if not waits and terms.fresh != left:
         yield Term("→", terms.fresh, "never below 0" if terms.fresh > left else "states needed")
-    yield Term("+", terms.idle_hits, "idle hits", blocks=blocks.idle)
+    yield Term("+", terms.idle_hits, "idle hit" if terms.idle_hits == 1 else "idle hits", blocks=blocks.idle)
     if terms.copies:
         yield Term("+", terms.copies, "copy" if terms.copies == 1 else "copies")
     yield Term("=", terms.total, "must wait" if waits else "to take", waits, () if waits else blocks.taken)

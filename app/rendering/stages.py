@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -12,7 +13,7 @@ from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import WAITS, count_formulas, gate_formulas, waits_for_state
 from app.rendering.words import count, runs
-from engine.call_trace import CallTrace, FitTest, Touched
+from engine.call_trace import CallTrace, FitTest, Popped, Touched
 
 EDGE: Final = 8
 OUTSIDE: Final = {
@@ -119,7 +120,7 @@ def _test(test: FitTest, name: str, blocks: tuple[int, ...] = (), *, reserved: b
 def _bar(test: FitTest) -> UnitBar:
     idle = sum(terms.idle_hits for terms in test.terms)
     parts = [
-        UnitPart("idle", idle, "idle hits"),
+        UnitPart("idle", idle, "idle hit" if idle == 1 else "idle hits"),
         UnitPart("new", max(test.needed - idle, 0), "new"),
         UnitPart("watermark", test.headroom, "watermark"),
         UnitPart("reserved", test.reserved, "reserved"),
@@ -190,10 +191,18 @@ def _pop(moment: Moment, call: CallTrace) -> Stage:
     copies = _copied(moment, call)
     note = f"{lost}. {' '.join(copies)}" if copies else lost
     rows = [
-        _row(moment, [popped.block for popped in some], _of_group(moment, group, ""))
+        _popped_row(moment, list(some), _of_group(moment, group, ""))
         for group, some in groupby(call.popped, lambda popped: popped.group)
     ]
     return _stage("pop", side, rows=rows, note=note)
+
+
+def _popped_row(moment: Moment, popped: Sequence[Popped], caption: str) -> ChipRow:
+    """As they were handed out: what they hold by now, and hashes that they got since, are left out."""
+    row = _row(moment, [one.block for one in popped], caption)
+    lost = {one.block for one in popped if one.lost}
+    chips = tuple(replace(chip, hashed=False, evicted=chip.block in lost) for chip in row.chips)
+    return replace(row, chips=chips)
 
 
 def _copied(moment: Moment, call: CallTrace) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 from app.contexts import Mark, Tick, Transport, UntilStop, View
 from app.rendering.groups import NAMES
 from app.rendering.moment import Moment
-from app.rendering.words import count
+from app.rendering.words import count, isolated
 from app.services.acting import STEP
 from app.services.columns import Notable
 from app.services.running import CONDITIONS, NOTABLE, Until, recorded
@@ -114,7 +114,7 @@ def doing(moment: Moment, at: int) -> str:
         return "the start"
     action = moment.actions[at - 1]
     label = _label(moment, at - 1, action)
-    return f"add_request {action.id}" if isinstance(action, AddRequest) else label
+    return f"add_request {isolated(action.id)}" if isinstance(action, AddRequest) else label
 
 
 def _mark(moment: Moment, k: int) -> Mark:
@@ -131,9 +131,9 @@ def _mark(moment: Moment, k: int) -> Mark:
 def _label(moment: Moment, k: int, action: Action) -> str:
     match action:
         case AddRequest():
-            return f"+ {action.id}"
+            return f"+ {isolated(action.id)}"
         case Abort():
-            return f"abort {action.id}"
+            return f"abort {isolated(action.id)}"
         case ResetPrefixCache():
             return "reset"
     if k < len(moment.columns):
@@ -144,4 +144,4 @@ def _label(moment: Moment, k: int, action: Action) -> str:
 def _note(thing: Notable) -> str:
     if thing.request is None:
         return f"{count(thing.count, 'hash', 'hashes')} evicted"
-    return f"{thing.request} {thing.what}"
+    return f"{isolated(thing.request)} {thing.what}"

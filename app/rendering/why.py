@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from app.contexts import Piece, WhyFact, WhyLink, Words
 from app.rendering.moment import Moment
-from app.rendering.words import count, listed, runs, sentence
+from app.rendering.words import all_usable, count, free_then, listed, runs, sentence
 from app.services.stories import RequestEvent, WaitingHalt
 from engine.call_trace import CallTrace
 from engine.kv_cache_block import NULL_BLOCK
@@ -125,7 +125,7 @@ def _running(number: int) -> str:
 def _missing(moment: Moment, name: str, step: int) -> str:
     call = _refused_call(moment, name, step)
     if call is not None and call.can_never_fit(moment.pool.num_blocks - 1):
-        return f"it can never fit, not even into all {count(moment.pool.num_blocks - 1, 'usable block')}"
+        return f"it can never fit: {all_usable(moment.pool.num_blocks - 1)}"
     refused = moment.columns.stories.latest(name, step, "refused")
     return f"{count(refused.value if refused else 0, 'more free block')} would have been enough"
 
@@ -159,7 +159,7 @@ def _call_facts(moment: Moment, step: int, halt: WaitingHalt) -> Iterator[WhyFac
         assert test is not None
         what = "for its whole sequence" if call.refused_by == "gate" else "for this step"
         behind = f", {test.headroom} must stay behind" if test.headroom else ""
-        text = f"{{}} asked for {count(test.needed, 'block')} {what}{behind}; {test.free} were free."
+        text = f"{{}} asked for {count(test.needed, 'block')} {what}{behind}; {free_then(test.free)}."
         yield WhyFact("asked for", sentence(moment, text, call.request))
     held = {
         name: sum(len(table) - table.count(NULL_BLOCK) for table in moment.manager.get_blocks(name))

@@ -8,7 +8,7 @@ from app.contexts import Piece, WhyFact
 from app.rendering.log_lookup import lookup_words
 from app.rendering.moment import Moment
 from app.rendering.why import Answer, event_fact
-from app.rendering.words import count, sentence
+from app.rendering.words import count, isolated, sentence
 from engine.block_hash import BlockHash, short_hash
 from engine.history import Loss
 from engine.step_trace import Lookup
@@ -50,7 +50,7 @@ def _miss_facts(moment: Moment, search: Search) -> Iterator[WhyFact]:
     size = moment.cursor.simulation.config.groups[group].block_size
     name = short_hash(search.missing)
     start = search.found * size
-    words = f"Its block {search.found + 1}, tokens {start} to {start + size - 1}, has the hash …{name[-4:]}."
+    words = f"Entry {search.found} of its table, tokens {start} to {start + size - 1}, has the hash …{name[-4:]}."
     yield WhyFact("first block that differs", (Piece(words),))
     losses = [(moment.history.losses.get((search.missing, one)), one) for one in search.groups]
     known = [(loss, one) for loss, one in losses if loss is not None]
@@ -154,8 +154,8 @@ def _keys(moment: Moment, lookup: Lookup) -> Iterator[WhyFact]:
     if request is None:
         return
     if request.cache_salt:
-        words = f"Its salt, {request.cache_salt}, is in its first hash: only equal salts share blocks."
+        words = f"Its salt, {isolated(request.cache_salt)}, is in its first hash: only equal salts share blocks."
         yield WhyFact("cache_salt", (Piece(words),))
     if request.lora:
-        words = f"Its adapter, {request.lora}, is in every hash: only equal ones share blocks."
+        words = f"Its adapter, {isolated(request.lora)}, is in every hash: only equal ones share blocks."
         yield WhyFact("LoRA", (Piece(words),))

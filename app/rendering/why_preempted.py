@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.contexts import Piece, WhyFact
 from app.rendering.moment import Moment
 from app.rendering.why import Answer, event_fact
-from app.rendering.words import count, sentence
+from app.rendering.words import count, free_then, sentence
 from app.services.stories import RequestEvent
 from engine.call_trace import CallTrace, GivenBack
 
@@ -35,7 +35,7 @@ def _cause(moment: Moment, event: RequestEvent, victim: str) -> Iterator[WhyFact
         test = call.check
         text = (
             f"{{}} asked for {count(test.needed, 'block')} to compute {count(call.new, 'token')}; "
-            f"{test.free} were free, {call.shortfall} too few."
+            f"{free_then(test.free)}, {call.shortfall} too few."
         )
         yield event_fact(moment, event.action, sentence(moment, text, call.request))
     rule = "Under fcfs the request that was admitted last goes first."

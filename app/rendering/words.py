@@ -27,6 +27,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number or 'no'} {plural or noun + 's'}"
 
 
+def free_then(blocks: int) -> str:
+    """As "1 was free", "none was free", "22 were free"."""
+    return f"{blocks or 'none'} {'were' if blocks > 1 else 'was'} free"
+
+
 def all_usable(usable: int) -> str:
     """Why something never fits, as "not even all 100 usable blocks would be enough"."""
     if usable < 2:

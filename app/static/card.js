@@ -39,6 +39,11 @@ export class Card {
     query.delete("at");
     const { left, bottom } = link.getBoundingClientRect();
     await this.pin(`why?${query}`, { clientX: event.clientX || left, clientY: event.clientY || bottom });
+    this.focus();
+  }
+
+  /** For those who came by keys; closing it leads back to where they were. */
+  focus() {
     this.place.querySelector(".close")?.focus();
   }
 

@@ -1,6 +1,6 @@
 // Which edge of a list that scrolls hides more: CSS fades it. What is unfolded is scrolled into view.
 
-const SCROLLS = "#requests, #acts, #call-panel, .figure.scrolls, .log ol, .life, .card .facts";
+const SCROLLS = "#requests, #acts, #call-panel, .figure.scrolls, .log ol, .life, .card .facts, #tour-words";
 const SLACK = 2; // px
 
 export function watchCues() {

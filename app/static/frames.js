@@ -29,7 +29,8 @@ export function watchFrames(model, show) {
     tell();
   });
   document.addEventListener("htmx:response:error", ({ detail }) => {
-    if (!detail.ctx.text?.includes("<hx-partial")) say(messageOf(detail.ctx));
+    // A form that comes back says beside the field what is wrong.
+    if (!/<hx-partial|aria-invalid|role="alert"/.test(detail.ctx.text ?? "")) say(messageOf(detail.ctx));
   });
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx) waitForServer();

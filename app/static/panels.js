@@ -1,5 +1,7 @@
 // What the panels do besides following time: choosing a call, probing, filtering the log, enlarging the pool, folding.
 
+import { isolated } from "./isolate.js";
+
 export class Panels {
   constructor(figures) {
     this.figures = figures;
@@ -100,7 +102,7 @@ export class Panels {
     if (!kinds) return;
     const list = document.querySelector("#log .sentences");
     const events = document.querySelector("#log .events");
-    this.#nameRequests(requests, list);
+    this.#nameRequests(requests, document.getElementById("log"));
     kinds.value = kind;
     kinds.classList.toggle("set", kind !== "");
     requests.classList.toggle("set", request !== "");
@@ -110,7 +112,7 @@ export class Panels {
     let shown = 0;
     const lines = kind === "kv" && events ? events : list;
     for (const line of lines.querySelectorAll("[data-requests]")) {
-      line.hidden = (wanted && kind !== "kv" && !line.className.split(" ").some((one) => wanted.includes(one))) || (request && !line.dataset.requests.split(" ").includes(request));
+      line.hidden = (wanted && kind !== "kv" && !wanted.includes(line.className)) || (request && !line.dataset.requests.split(" ").includes(request));
       if (!line.hidden) shown += 1;
     }
     for (const line of document.querySelectorAll("#log .none")) line.remove();
@@ -127,7 +129,7 @@ export class Panels {
     const told = new Set([...list.querySelectorAll("[data-requests]")].flatMap((line) => line.dataset.requests.split(" ")).filter(Boolean));
     if (this.filter.request) told.add(this.filter.request);
     const options = [...told].map(Number).sort((a, b) => a - b).filter((n) => n < (requests?.length ?? 0))
-      .map((n) => new Option(requests[n], String(n)));
+      .map((n) => new Option(isolated(requests[n]), String(n)));
     select.replaceChildren(new Option("of all", ""), ...options);
     select.value = this.filter.request;
   }

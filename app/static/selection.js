@@ -2,6 +2,7 @@
 // request or a stage (its blocks alone are unveiled), a term of a formula (its blocks get the outline).
 
 import { GRIDS } from "./figures/figures.js";
+import { isolated } from "./isolate.js";
 
 const HOVER_DELAY = 220;
 const SPOT_DELAY = 90;
@@ -45,7 +46,8 @@ export class Selection {
       const one = block(event);
       if (one === undefined || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      this.select(Number(one), event);
+      const shown = this.select(Number(one), event);
+      if (!event.detail) shown.then(() => this.card.focus()); // by a key
     });
   }
 
@@ -124,7 +126,7 @@ export class Selection {
     const host = Object.values(this.figures.hosts).find((one) => one.element === element);
     const from = this.cursors[host.name] ?? null;
     if (key === "Enter" || key === " ") {
-      if (from) this.select(from.block, this.#middle(host, from));
+      if (from) this.select(from.block, this.#middle(host, from)).then(() => this.card.focus());
       return true;
     }
     if (!/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(key)) return false;
@@ -204,7 +206,7 @@ export class Selection {
   describe(block) {
     const { pool, requests } = this.model;
     const kind = { null: "the null block", free: "free and empty", cached: "free, cached", held: "held" }[pool.kind(block)];
-    const owners = [pool.owners[2 * block], pool.owners[2 * block + 1]].filter((n) => n >= 0).map((n) => requests[n]);
+    const owners = [pool.owners[2 * block], pool.owners[2 * block + 1]].filter((n) => n >= 0).map((n) => isolated(requests[n]));
     const parts = [`Block ${block}: ${kind}${owners.length ? ` by ${owners.join(" and ")}` : ""}`];
     if (pool.kind(block) === "held" && pool.isHashed(block)) parts.push("hashed");
     if (pool.isChanged(block)) parts.push("changed in this step");

@@ -153,7 +153,7 @@ def test_what_fell_out_of_a_window() -> None:
     release = stage_of(moment, "r6", "release")
     assert release.side == "1 block"
     assert rows(release) == [("sliding window: fell out of the window, the last one first", [6])]
-    assert "1 block of r6 fell out of the sliding window: 6." in told(moment, "blocks")
+    assert "1 block of r6 fell out of the sliding window: 6." in told(moment, "refusal")
     assert [move["why"] for move in figures(moment, None)["queue"]["in"]] == [
         "left the window of r6; hashed, so to the back"
     ]
@@ -187,7 +187,7 @@ def test_a_partial_hit_with_its_source_and_copy() -> None:
     ]
     assert formulas(stage_of(moment, "r5", "count"))[1] == (
         "Mamba",
-        "2 ⌈32 ÷ 16⌉ −0 held −2 hit +1 idle hits +1 copy =2 to take",
+        "2 ⌈32 ÷ 16⌉ −0 held −2 hit +1 idle hit +1 copy =2 to take",
     )
     assert stage_of(moment, "r5", "pop").note == (
         "none carried a hash. 26 becomes a copy of 8. 27 becomes a copy of 14."
@@ -214,7 +214,9 @@ def test_a_state_that_is_only_being_made() -> None:
         None,
         "The state that it hits is only being made in this step and can't be read yet",
     )
-    assert "r3 was refused: the state that it hits is only being made in this step." in told(moment, "blocks")
+    assert "r3 was refused: the state that it hits is only being made in this step." in told(
+        moment, "blocks", "refusal"
+    )
 
 
 def test_reserved_blocks_in_the_check() -> None:

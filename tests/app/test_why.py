@@ -59,7 +59,9 @@ def test_a_later_action_that_is_no_step(client: TestClient, settings: Settings) 
 
 def test_it_can_never_fit(client: TestClient, settings: Settings) -> None:
     page = stored(settings, [add("a", 40), STEP])
-    assert "it can never fit, not even into all 8 usable blocks" in text_of(why(client, page, "waiting", "a"))
+    assert "it can never fit: not even all 8 usable blocks would be enough" in text_of(
+        why(client, page, "waiting", "a")
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_evicted_by_whom_and_when(client: TestClient, settings: Settings) -> Non
     answer = why(client, page, "hit", "c")
     words = text_of(answer)
     assert "Why did c hit 0 tokens and not more?" in words
-    assert "Its block 1, tokens 0 to 3, has the hash" in words
+    assert "Entry 0 of its table, tokens 0 to 3, has the hash" in words
     assert "got this hash, full with tokens of a." in words
     assert "b needed a new block" in words
     assert moments(answer) == ["?branch=main&at=2", "?branch=main&at=4"]
@@ -107,7 +109,7 @@ def test_others_go_on_differently(client: TestClient, settings: Settings) -> Non
     page = stored(settings, [add("a", shared(8), 9), STEP, add("b", shared(8), 9), STEP], num_blocks=40)
     words = text_of(why(client, page, "hit", "b"))
     assert "b found 8 of its 17 tokens in 2 cached blocks." in words
-    assert "Its block 3, tokens 8 to 11" in words
+    assert "Entry 2 of its table, tokens 8 to 11" in words
     assert "It was never stored. Block 3 of a has other tokens behind token 7." in words
 
 
@@ -162,7 +164,7 @@ def test_preempted_by_whom_in_which_call(client: TestClient, settings: Settings)
     answer = why(client, page, "preempted", "b")
     words = text_of(answer)
     assert "a needed room to go on, and b was the next in line to lose its blocks." in words
-    assert "a asked for 1 block to compute 1 token; 0 were free, 1 too few." in words
+    assert "a asked for 1 block to compute 1 token; none was free, 1 too few." in words
     assert "Under fcfs the request that was admitted last goes first." in words
     assert "It gave back 4 blocks" in words
     assert len(moments(answer)) >= 1

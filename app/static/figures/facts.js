@@ -2,7 +2,7 @@
 
 export function writeFacts({ queue, hashes, usage, blocks }) {
   put(byId("queue-fact"), `${queue.free} free, ${queue.hashed} of them hashed`);
-  put(byId("hashes-fact"), hashes.total ? `${hashes.total} hashes; a prefix that is shared is drawn once` : "");
+  put(byId("hashes-fact"), hashes.total ? `${hashes.total === 1 ? "1 hash" : `${hashes.total} hashes`}; a prefix that is shared is drawn once` : "");
   put(byId("usage-now"), usage.now.toFixed(2));
   put(byId("usage-was"), usage.was == null ? "" : `was ${usage.was.toFixed(2)}`);
   put(byId("usage-mark"), usage.watermark_at == null ? "" : `watermark at ${usage.watermark_at.toFixed(2)}`);
