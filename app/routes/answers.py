@@ -14,6 +14,7 @@ from starlette.responses import Response
 from app.contexts import ErrorContext
 from app.services.branching import Branching
 from app.services.errors import BadValueError, shaped
+from app.services.public_url import PublicUrl, public_url
 from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
@@ -63,6 +64,11 @@ class Parts:
 def parts_of(request: Request) -> Parts:
     """The parts of the app that serves this request."""
     return cast(Parts, request.app.state.parts)
+
+
+def address_of(request: Request) -> PublicUrl:
+    """What links start with."""
+    return public_url(parts_of(request).settings, str(request.base_url))
 
 
 def wants_frame(request: Request) -> bool:
