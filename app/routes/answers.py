@@ -15,6 +15,7 @@ from app.contexts import ErrorContext
 from app.services.branching import Branching
 from app.services.errors import BadValueError, shaped
 from app.services.exporting import Exports
+from app.services.public_url import PublicUrl, public_url
 from app.services.recording import Replays
 from app.services.runs import Runs
 from app.services.sessions import Sessions
@@ -66,6 +67,11 @@ class Parts:
 def parts_of(request: Request) -> Parts:
     """The parts of the app that serves this request."""
     return cast(Parts, request.app.state.parts)
+
+
+def address_of(request: Request) -> PublicUrl:
+    """What links start with."""
+    return public_url(parts_of(request).settings, str(request.base_url))
 
 
 def wants_frame(request: Request) -> bool:

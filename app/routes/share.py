@@ -11,13 +11,12 @@ from starlette.responses import Response
 
 from app.rendering.moment import Moment
 from app.rendering.share import share, wall
-from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
+from app.routes.answers import address_of, html, json_answer, parts_of, wants_frame, wants_json, whole_number
 from app.routes.forms import read_plain
 from app.routes.pages import branch_of, place_of
 from app.routes.places import asked_source
 from app.services.errors import BadValueError, ServiceError
 from app.services.links import MAX_SELECT, encode
-from app.services.public_url import PublicUrl, public_url
 from app.services.scenarios import scenario_of
 from app.services.session import Session
 from app.services.short_links import MAX_CODE, known_key, shorten
@@ -46,7 +45,7 @@ async def on_a_wall(request: Request) -> Response:
             code = _code(session, at, select)
             if not code:
                 raise BadValueError(TOO_LARGE, "link")
-            context = wall(session.title, _root(request), code, known_key(parts.store, code))
+            context = wall(session.title, address_of(request), code, known_key(parts.store, code))
             return html(request, "wall.html", context)
 
         return await parts.sessions.in_thread(render)
@@ -71,7 +70,7 @@ async def make_short(request: Request) -> Response:
                 raise
             return await _share(request, session, at, select, error)
         if wants_json(request):
-            return json_answer({"key": key, "url": _root(request).link(f"l/{key}")}, 201)
+            return json_answer({"key": key, "url": address_of(request).link(f"l/{key}")}, 201)
         if wants_frame(request):
             return await _share(request, session, at, select)
         query = {"branch": session.chosen, "at": at, **({"sel": select} if select else {})}
@@ -90,7 +89,7 @@ async def _share(
         message = error.message if error else "" if code else TOO_LARGE
         whole = not wants_frame(request)
         moment = Moment.of(session, cursor)
-        context = share(moment, _root(request), code, key, select, whole_page=whole, error=message)
+        context = share(moment, address_of(request), code, key, select, whole_page=whole, error=message)
         return html(request, "share.html", context, error.status if error else 200)
 
     return await parts.sessions.in_thread(render)
@@ -109,7 +108,3 @@ def _code(session: Session, at: int, select: str) -> str:
     except LimitError:
         return ""
     return code if len(code) <= MAX_CODE else ""
-
-
-def _root(request: Request) -> PublicUrl:
-    return public_url(parts_of(request).settings, str(request.base_url))

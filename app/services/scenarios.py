@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from app.services.session import Session, carries_external
 from engine.actions import Action, AddRequest
-from engine.scenario import Scenario
-
-VERSION: Final = 1
+from engine.scenario import VERSION, Scenario
 
 
 def scenario_of(session: Session) -> Scenario:

@@ -55,6 +55,8 @@ def test_the_permalink_holds_the_branch_the_moment_and_the_selection(client: Tes
     assert value(page, "share-session") == f"http://testserver{session}?branch=main&at=9&sel=block:3"
     assert "One call, traced, after 9 of 16, with block 3 selected" in text_of(page)
     assert client.get(link.removeprefix("http://testserver")).status_code == 307
+    told = client.get(f"/api{session.replace('/s/', '/sessions/')}/permalink?at=9&select=block:3").json()
+    assert told["url"] == link, "one moment has one link"
 
 
 def test_a_story_is_shared_as_it_was_written(client: TestClient) -> None:

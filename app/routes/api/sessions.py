@@ -8,17 +8,18 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.routes.answers import Parts, parts_of
+from app.routes.answers import address_of, parts_of
 from app.routes.api.asked import PLACE_KEYS, Query, actions_in_body, owned, place_in_body, read_object
 from app.services.batch import Done, act_all
 from app.services.links import encode
-from app.services.public_url import PublicUrl, public_url
+from app.services.public_url import PublicUrl
 from app.services.record_text import record_text
-from app.services.session import MAIN, Session
+from app.services.scenarios import scenario_of
+from app.services.session import MAIN
 from app.services.sessions import check_arrived
 from app.tokenizer import tokenize
 from engine.record import current_state, dumps
-from engine.scenario import VERSION, Scenario, read_scenario
+from engine.scenario import read_scenario
 
 router = APIRouter(prefix="/api/sessions")
 
@@ -96,22 +97,11 @@ def answer(text: str, status: int = 200, headers: Mapping[str, str] | None = Non
     return Response(text, status, headers, "application/json")
 
 
-def address_of(request: Request) -> PublicUrl:
-    """What links start with."""
-    parts: Parts = parts_of(request)
-    return public_url(parts.settings, str(request.base_url))
-
-
 def links_of(address: PublicUrl, session_id: str, at: int) -> dict[str, str]:
     """Where a session is found: its page, and what the API has of it."""
     api = address.link(f"api/sessions/{session_id}")
     page = address.link(f"s/{session_id}?branch={quote(MAIN)}&at={at}")
     return {"page": page, "session": api, "records": f"{api}/records", "permalink": f"{api}/permalink"}
-
-
-def scenario_of(session: Session) -> Scenario:
-    """The chosen branch as a scenario."""
-    return Scenario(VERSION, session.title, session.branch.config, tuple(session.branch.actions))
 
 
 def _told(done: Done) -> str:
