@@ -34,7 +34,7 @@ def test_refused_with_the_shortfall(client: TestClient) -> None:
     words = text_of(answer)
     assert "second was refused its blocks: 21 more free blocks would have been enough." in words
     assert "second asked for 38 blocks for its whole sequence, 5 must stay behind; 22 were free." in words
-    assert "holder 60, R 20. They come back when a request ends or is preempted." in words
+    assert "holder 60, R 20; 2 of them are counted more than once, being shared." in words
     assert moments(answer) == ["?branch=main&at=15"]
 
 

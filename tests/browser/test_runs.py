@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 ADDS = 24
 MOST = 1_500
-RUNNING = re.compile(f"Running: [0-9]+ steps of at most {MOST} so far")
+RUNNING = re.compile(f"Running until no request is left: [0-9]+ steps of at most {MOST} so far")
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def test_a_session_whose_branch_main_is_deleted_can_be_acted_on_and_deleted(
         assert removed.status_code == 303
     with program(settings) as again:
         api.client = again
-        assert error_of(api.get()) == (409, "stale", "branch")
+        assert api.get().json()["branch"] == "b2"  # the first one that is left
         assert api.act(STEP, branch="b2").json()["at"] == 3
         assert again.delete(api.path, headers=api.headers).status_code == 204
 
