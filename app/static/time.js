@@ -62,7 +62,8 @@ class Time {
     const old = document.getElementById("scrub");
     const fresh = fragment.querySelector("#scrub");
     if (!old || !fresh || fragment.querySelector("#time-buttons").dataset.base !== this.place.base) return;
-    const pieces = KEPT.map((id) => {
+    const told = KEPT.filter((id) => document.getElementById(id) && fragment.querySelector(`#${id}`)); // a recording lacks some
+    const pieces = told.map((id) => {
       const target = document.getElementById(id);
       const piece = fragment.querySelector(`#${id}`);
       for (const { name, value } of piece.attributes) target.setAttribute(name, value);

@@ -153,7 +153,7 @@ def test_what_fell_out_of_a_window() -> None:
     release = stage_of(moment, "r6", "release")
     assert release.side == "1 block"
     assert rows(release) == [("sliding window: fell out of the window, the last one first", [6])]
-    assert "1 block of r6 fell out of the sliding window: 6." in told(moment, "refusal")
+    assert "1 block of r6 fell out of the sliding window: 6." in told(moment, "blocks")
     assert [move["why"] for move in figures(moment, None)["queue"]["in"]] == [
         "left the window of r6; hashed, so to the back"
     ]

@@ -71,7 +71,7 @@ def test_what_a_link_could_not_run_is_told_in_its_recording_too(client: TestClie
     page = f"/p/{encode(read_scenario(json.dumps(written)), 1)}/"
     held = held_in(client.get(f"{page}export.html").text)
     assert held["frames"] == frames(client, page, 0, 2)
-    assert "Action 3 is impossible" in held["frames"][2]
+    assert "This ends before action 3." in held["frames"][2]
 
 
 def test_calls_that_a_frame_only_names_stand_beside(client: TestClient, settings: Settings) -> None:

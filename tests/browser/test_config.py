@@ -41,7 +41,8 @@ def test_a_hybrid_session_is_made_and_stepped(view: Watched) -> None:
     expect(page.locator("#log")).to_contain_text("2 blocks of A fell out of the sliding window: 6, 5.")
     expect(page.locator("#call .chosen .stage.release")).to_contain_text("sliding window: fell out of the window")
     assert page.locator("#add-external_tokens").count() == 0
-    assert page.locator("#to-config a").first.get_attribute("href") == page.url.rpartition("/")[2].replace("?", "/config?")
+    href = page.locator("#to-config a").first.get_attribute("href")
+    assert href == page.url.rpartition("/")[2].replace("?", "/config?")
 
 
 def test_a_mistake_stands_beside_its_field_and_rows_come_and_go(view: Watched) -> None:

@@ -85,7 +85,7 @@ def test_it_shows_what_the_live_page_shows(view: Watched, record: Record) -> Non
         assert file.model() == models[-1], moment
         assert told(file) == told(view)
         assert file.ids("pool") == view.ids("pool")
-        assert file.page.locator("form:not([method=dialog]), [hx-post], #probe-tab, .why").count() == 0
+        assert file.page.locator("form:not([method=dialog]), [hx-post], #probe-tab, #go-stop, .why").count() == 0
     for moment in (3, 12, 0, 7, 6, 15, 1):
         assert at(file, moment) == models[moment], moment
     file.press("Home", 0)
