@@ -23,7 +23,6 @@ from app.routes.places import asked_source, way_back
 from app.services.errors import ServiceError, StaleMomentError
 from app.services.session import Session
 from app.services.sessions import Acted
-from app.services.sources import Source
 from app.templating import to_root
 from engine.errors import InputError
 
@@ -37,24 +36,10 @@ router = APIRouter()
 @router.post("/{source:open}/reset")
 async def act(request: Request) -> Response:
     """Act. On a session only its owner can; on all others what is appended makes a session of the reader's own."""
-    return await _act(request, asked_source(request))
-
-
-@router.get("/{source:open}/step")
-@router.get("/{source:open}/add")
-@router.get("/{source:open}/abort")
-@router.get("/{source:open}/reset")
-async def ask(request: Request) -> Response:
-    """The address of a form that was refused, asked for again: the page."""
-    page, _ = way_back(request, asked_source(request))
-    return RedirectResponse(f"{page}?{request.url.query}" if request.url.query else page, 303)
-
-
-async def _act(request: Request, source: Source) -> Response:
     parts = parts_of(request)
     kind = request.url.path.rpartition("/")[2]
     asked = await read_asked(request, kind)
-    async with parts.sessions.acting_on(source, secret_of(request), asked.branch) as session:
+    async with parts.sessions.acting_on(asked_source(request), secret_of(request), asked.branch) as session:
         at, branch = session.branch.end if asked.at is None else asked.at, session.chosen
         if asked.error is None:
             try:
@@ -77,6 +62,16 @@ async def _act(request: Request, source: Source) -> Response:
     async with parts.sessions.opened(session.id, branch) as session:
         run = under_way.run.end if under_way else acted.run
         return await answer_acted(request, Acted(session, session.branch.end, acted.secret, run), at)
+
+
+@router.get("/{source:open}/step")
+@router.get("/{source:open}/add")
+@router.get("/{source:open}/abort")
+@router.get("/{source:open}/reset")
+async def ask(request: Request) -> Response:
+    """The address of a form that was refused, asked for again: the page."""
+    page, _ = way_back(request, asked_source(request))
+    return RedirectResponse(f"{page}?{request.url.query}" if request.url.query else page, 303)
 
 
 async def answer_acted(request: Request, acted: Acted, start: int, told: str = "") -> Response:

@@ -20,13 +20,12 @@ from app.routes.acts import answer_acted
 from app.routes.answers import html, json_answer, parts_of, wants_frame, wants_json, whole_number
 from app.routes.cookies import give_secret, secret_of
 from app.routes.forms import read_plain
-from app.routes.pages import branch_of, frame_answer, is_owner, place_of
+from app.routes.pages import branch_of, frame_answer, is_owner, looked_at
 from app.routes.places import asked_source
 from app.services.errors import BadValueError, ServiceError
 from app.services.running import RunEnd
 from app.services.session import Session
 from app.services.sessions import Acted
-from app.services.sources import Source
 from engine.errors import InputError
 
 router = APIRouter()
@@ -109,13 +108,7 @@ async def stop(request: Request) -> Response:
 @router.get("/{source:open}/branches")
 async def list_branches(request: Request) -> Response:
     """The branches of a session; of all others the one that there is, and what if."""
-    return await _list(request, asked_source(request))
-
-
-async def _list(request: Request, source: Source) -> Response:
-    sessions = parts_of(request).sessions
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
+    async with looked_at(request) as (session, _cursor, at):
         return await _answer_list(request, session, at)
 
 
@@ -167,12 +160,8 @@ async def _change(request: Request, kind: str) -> Response:
 @router.post("/{source:open}/vary")
 async def vary(request: Request) -> Response:
     """What if: the branch's actions from 0 on another config; of what is no session a session of the reader's own."""
-    return await _vary(request, asked_source(request))
-
-
-async def _vary(request: Request, source: Source) -> Response:
     parts, fields = parts_of(request), await read_plain(request)
-    async with parts.sessions.acting_on(source, secret_of(request), _text(fields, "branch")) as session:
+    async with parts.sessions.acting_on(asked_source(request), secret_of(request), _text(fields, "branch")) as session:
         branch = session.chosen
         asked = min(whole_number(fields.get("at"), "at", session.branch.end), session.branch.end)
         try:

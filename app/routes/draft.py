@@ -17,7 +17,7 @@ from app.routes.pages import page_answer, place_in
 from app.routes.places import asked_source
 from app.services.acting import check_alone
 from app.services.errors import ServiceError
-from app.services.session import MAIN, Session
+from app.services.session import Session
 from app.services.sources import Source
 from engine.actions import AddRequest
 from engine.errors import InputError
@@ -48,7 +48,7 @@ async def _answer(request: Request, source: Source, asked: Asked) -> Response:
     parts = parts_of(request)
     if not asked.errors:
         read_fields(asked)
-    async with parts.sessions.opened(source, asked.typed.get("branch", MAIN)) as session:
+    async with parts.sessions.opened(source, asked.typed.get("branch", "")) as session:
         at = place_in(session, asked.typed)
         cursor = await parts.sessions.seek(session, at)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -24,7 +25,6 @@ from app.services.cursor import Cursor
 from app.services.errors import ServiceError
 from app.services.running import ENDS, RunEnd
 from app.services.session import Session
-from app.services.sources import Source
 from app.services.stored import owns
 
 router = APIRouter()
@@ -43,7 +43,7 @@ async def page(request: Request) -> Response:
     source = asked_source(request)
     if source.page.endswith("/"):
         return RedirectResponse(f"./{quote(source.name, safe='')}/{_query(request)}", 307)
-    return await _page(request, source)
+    return await _page(request)
 
 
 @router.api_route("/{source:source}/", methods=["GET", "HEAD"])
@@ -52,19 +52,32 @@ async def page_with_slash(request: Request) -> Response:
     source = asked_source(request)
     if not source.page.endswith("/"):
         return RedirectResponse(f"../{quote(source.base[:-1], safe='')}{_query(request)}", 307)
-    return await _page(request, source)
+    return await _page(request)
 
 
 @router.get("/{source:source}/frame")
 async def page_frame(request: Request) -> Response:
     """What a move in time changes."""
-    return await _frame(request, asked_source(request))
+    async with looked_at(request) as (session, cursor, at):
+        start, call = whole_number(request.query_params.get("from"), "from", -1), call_of(request)
+        sessions = parts_of(request).sessions
+        return await sessions.in_thread(lambda: frame_answer(request, session, cursor, at, start, call=call))
 
 
 @router.get("/{source:source}/block/{block}")
 async def block(request: Request, block: str) -> Response:
     """The card of a block."""
-    return await _block(request, asked_source(request), block)
+    block_id = whole_number(block, "block", 0)
+    async with looked_at(request) as (session, cursor, _at):
+        most = session.branch.config.num_blocks - 1
+        if block_id > most:
+            raise _NoBlockError(f"There is no block {block_id}: the ids go from 0 to {most}.", "block")
+
+        def render() -> Response:
+            card = block_card(Moment.of(session, cursor), block_id, whole_page=not wants_frame(request))
+            return html(request, "block.html", card)
+
+        return await parts_of(request).sessions.in_thread(render)
 
 
 def _query(request: Request) -> str:
@@ -90,6 +103,20 @@ def place_in(session: Session, fields: Mapping[str, str]) -> int:
     at = whole_number(fields.get("at"), "at", default)
     session.check_place(fields.get("branch", ""), at)
     return at
+
+
+@asynccontextmanager
+async def looked_at(request: Request) -> AsyncIterator[tuple[Session, Cursor, int]]:
+    """What the URL asks for: a session, locked and with its branch chosen, the engine there, and the moment wanted.
+
+    Raises:
+        ServiceError: there is no such session, branch or moment.
+        InputError: a permalink that can't be read.
+    """
+    sessions = parts_of(request).sessions
+    async with sessions.opened(asked_source(request), branch_of(request)) as session:
+        at = place_of(request, session)
+        yield session, await sessions.seek(session, at), at
 
 
 def branch_of(request: Request) -> str:
@@ -123,28 +150,15 @@ def page_answer(request: Request, session: Session, context: FrameContext, statu
     return html(request, "page.html", around, status)
 
 
-async def _page(request: Request, source: Source) -> Response:
-    sessions = parts_of(request).sessions
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        cursor = await sessions.seek(session, at)
+async def _page(request: Request) -> Response:
+    async with looked_at(request) as (session, cursor, at):
 
         def render() -> Response:
             moment = Moment.of(session, cursor)
             told = _notice(request, session, moment, at)
             return page_answer(request, session, frame(moment, notice=told, call=call_of(request)))
 
-        return await sessions.in_thread(render)
-
-
-async def _frame(request: Request, source: Source) -> Response:
-    sessions = parts_of(request).sessions
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        start = whole_number(request.query_params.get("from"), "from", -1)
-        cursor = await sessions.seek(session, at)
-        call = call_of(request)
-        return await sessions.in_thread(lambda: frame_answer(request, session, cursor, at, start, call=call))
+        return await parts_of(request).sessions.in_thread(render)
 
 
 def frame_answer(
@@ -188,23 +202,6 @@ def _told(request: Request, moment: Moment) -> Notice | None:
     left = moment.branches.get(request.query_params.get("left", ""))
     connector = request.query_params.get("connector", "")
     return came_notice(moment, left, connector if connector in CONNECTOR else "")
-
-
-async def _block(request: Request, source: Source, block: str) -> Response:
-    sessions = parts_of(request).sessions
-    block_id = whole_number(block, "block", 0)
-    async with sessions.opened(source, branch_of(request)) as session:
-        most = session.branch.config.num_blocks - 1
-        if block_id > most:
-            raise _NoBlockError(f"There is no block {block_id}: the ids go from 0 to {most}.", "block")
-        at = place_of(request, session)
-        cursor = await sessions.seek(session, at)
-
-        def render() -> Response:
-            card = block_card(Moment.of(session, cursor), block_id, whole_page=not wants_frame(request))
-            return html(request, "block.html", card)
-
-        return await sessions.in_thread(render)
 
 
 class _NoBlockError(ServiceError):

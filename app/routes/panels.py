@@ -15,10 +15,8 @@ from app.rendering.probe import FIELDS, Asked, probe_context
 from app.rendering.transport import view
 from app.rendering.why_card import told_at, why_context
 from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_json
-from app.routes.pages import branch_of, call_of, place_of
-from app.routes.places import asked_source
+from app.routes.pages import call_of, looked_at
 from app.services.errors import UnavailableError
-from app.services.sources import Source
 from engine.probe import Arguments
 
 router = APIRouter()
@@ -29,26 +27,8 @@ YES_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 @router.get("/{source:source}/call")
 async def call(request: Request) -> Response:
     """Another call of a step."""
-    return await _call(request, asked_source(request))
-
-
-@router.get("/{source:source}/probe")
-async def probe(request: Request) -> Response:
-    """A probe."""
-    return await _probe(request, asked_source(request))
-
-
-@router.get("/{source:source}/why")
-async def why(request: Request) -> Response:
-    """A Why? card."""
-    return await _why(request, asked_source(request))
-
-
-async def _call(request: Request, source: Source) -> Response:
     sessions = parts_of(request).sessions
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        cursor = await sessions.seek(session, at)
+    async with looked_at(request) as (session, cursor, _at):
 
         def render() -> Response:
             moment = Moment.of(session, cursor)
@@ -58,14 +38,11 @@ async def _call(request: Request, source: Source) -> Response:
         return await sessions.in_thread(render)
 
 
-# ---- probe
-
-
-async def _probe(request: Request, source: Source) -> Response:
+@router.get("/{source:source}/probe")
+async def probe(request: Request) -> Response:
+    """A probe."""
     sessions = parts_of(request).sessions
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        cursor = await sessions.seek(session, at)
+    async with looked_at(request) as (session, cursor, _at):
 
         def render() -> Response:
             asked = _asked(request)
@@ -74,6 +51,26 @@ async def _probe(request: Request, source: Source) -> Response:
                 where, message = next(iter(asked.errors.items()))
                 return error_answer(request, 422, "invalid", message, where)
             return html(request, "probe.html", context, 422 if asked.errors else 200)
+
+        return await sessions.in_thread(render)
+
+
+@router.get("/{source:source}/why")
+async def why(request: Request) -> Response:
+    """A Why? card."""
+    sessions = parts_of(request).sessions
+    about, name = request.query_params.get("about", ""), request.query_params.get("id", "")
+    async with looked_at(request) as (session, cursor, _at):
+        here = await sessions.in_thread(lambda: view(Moment.of(session, cursor)))
+        told = told_at(Moment.of(session, cursor), about, name)
+        # From here on only the moment that tells the answer is used: seeking may move the other one.
+        there = await sessions.seek(session, told)
+        if there.at < told:
+            raise UnavailableError("This session is still being replayed.", "", "to try again")
+
+        def render() -> Response:
+            context = why_context(here, Moment.of(session, there), about, name, whole_page=not wants_frame(request))
+            return html(request, "why.html", context)
 
         return await sessions.in_thread(render)
 
@@ -94,26 +91,3 @@ def _asked(request: Request) -> Asked:
             if text and not NUMBER.match(text):
                 errors[name] = "This is not a whole number."
     return Asked(request.query_params.get("request"), typed, Arguments(**read), errors)
-
-
-# ---- why
-
-
-async def _why(request: Request, source: Source) -> Response:
-    sessions = parts_of(request).sessions
-    about, name = request.query_params.get("about", ""), request.query_params.get("id", "")
-    async with sessions.opened(source, branch_of(request)) as session:
-        at = place_of(request, session)
-        cursor = await sessions.seek(session, at)
-        here = await sessions.in_thread(lambda: view(Moment.of(session, cursor)))
-        told = told_at(Moment.of(session, cursor), about, name)
-        # From here on only the moment that tells the answer is used: seeking may move the other one.
-        there = await sessions.seek(session, told)
-        if there.at < told:
-            raise UnavailableError("This session is still being replayed.", "", "to try again")
-
-        def render() -> Response:
-            context = why_context(here, Moment.of(session, there), about, name, whole_page=not wants_frame(request))
-            return html(request, "why.html", context)
-
-        return await sessions.in_thread(render)
