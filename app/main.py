@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import create_task
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware, add_compress_type
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
+from app.rendering.gallery import gallery as rendered_gallery
 from app.routes import acts, api, branches, compare, config, downloads, draft, edit, gallery, pages, panels, share
 from app.routes.answers import JSON_LINES, Parts
 from app.routes.errors import add_handlers
@@ -38,7 +40,10 @@ def create_app(settings: Settings) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        # So that whoever comes first doesn't wait for the stories to be replayed.
+        first_page = create_task(sessions.in_thread(lambda: templates.render("gallery.html", rendered_gallery(""))))
         yield
+        await first_page
         await runs.close()
         sessions.close()
         store.close()

@@ -18,6 +18,9 @@ class RunUnderWay:
     branch: str
     """Where it runs."""
     is_beside: bool
+    """It is another branch than the page's."""
+    is_followed: bool
+    """The page stands where it began and goes to its end with it."""
     """Whether that is another branch than the page's."""
 
 

@@ -61,11 +61,13 @@ def compared(moment: Moment, other: str) -> str:
     return f"?a={other}&b={moment.branch}&at={moment.at}"
 
 
-def under_way(moment: Moment, branch: str, run: RunEnd, most: int) -> RunUnderWay:
-    """How a run of a branch gets on: it makes `most` steps at the most."""
+def under_way(moment: Moment, branch: str, run: RunEnd, most: int, told: int = 0) -> RunUnderWay:
+    """How a run of a branch gets on: it makes `most` steps at the most; who stands at `told` or behind it follows."""
+    beside = branch != moment.branch
     until = f"Running until {UNTIL[run.until]}" if run.until else "Running until no request is left"
-    who = until if branch == moment.branch else f"{isolated(moment.branches[branch].name)} runs on"
-    return RunUnderWay(f"{who}: {count(run.steps, 'step')} of at most {most} so far.", branch, branch != moment.branch)
+    who = f"{isolated(moment.branches[branch].name)} runs on" if beside else until
+    text = f"{who}: {count(run.steps, 'step')} of at most {most} so far."
+    return RunUnderWay(text, branch, beside, not beside and moment.at >= told)
 
 
 def ended_beside(moment: Moment, run: RunEnd) -> Notice:

@@ -34,7 +34,7 @@ router = APIRouter()
 # ---- runs
 
 
-@router.get("/{source:stored}/run")
+@router.get("/{source:seen}/run")
 async def progress(request: Request) -> Response:
     """How a run gets on; once it has ended, the frame of the end. `of`: the run's branch if it isn't the page's."""
     parts, session_id = parts_of(request), asked_source(request).name
@@ -55,7 +55,7 @@ async def progress(request: Request) -> Response:
         if goes_on is None:
             return html(request, "run.html", RunContext(here, None, await _beside_notice(request, session, of, run)))
         # Not asked for again: the run may have ended by now, and the next question tells how.
-        notice = Notice("", run=under_way(moment, of, run, parts.settings.steps_a_call))
+        notice = Notice("", run=under_way(moment, of, run, parts.settings.steps_a_call, goes_on.told))
         return html(request, "run.html", RunContext(here, line, notice))
 
 

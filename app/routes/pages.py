@@ -185,7 +185,7 @@ def run_beside(request: Request, moment: Moment, notice: Notice | None) -> Notic
     if found is None or found[0] not in moment.branches:
         return notice
     branch, one = found
-    run = under_way(moment, branch, one.run.end, parts.settings.steps_a_call)
+    run = under_way(moment, branch, one.run.end, parts.settings.steps_a_call, one.told)
     return replace(notice or Notice(""), run=run)
 
 

@@ -35,10 +35,17 @@ class _Stored(_Sources):
     regex = r"s/[^/]+"
 
 
+class _Seen(_Sources):
+    """Sessions, embedded or not."""
+
+    regex = r"(?:embed/)?s/[^/]+"
+
+
 # The routers of this package use them when they are imported.
 register_url_convertor("source", _Sources())
 register_url_convertor("open", _Open())
 register_url_convertor("stored", _Stored())
+register_url_convertor("seen", _Seen())
 
 
 def asked_source(request: Request) -> Source:

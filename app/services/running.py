@@ -95,10 +95,10 @@ def recorded(columns: Columns, until: Until, first: int, end: int) -> int | None
     return min((column[place] + 1 for column, place in places if place < len(column)), default=None)
 
 
-def run_slice(branch: Branch, run: Run, limits: Limits) -> None:
-    """Append steps for a slice of CPU time at the most; `run.why` says whether that was all."""
+def run_slice(branch: Branch, run: Run, limits: Limits, seconds: float = SLICE_SECONDS) -> None:
+    """Append steps for so many seconds of CPU at the most; `run.why` says whether that was all."""
     start = time.thread_time()
-    while not run.why and time.thread_time() - start < SLICE_SECONDS:
+    while not run.why and time.thread_time() - start < seconds:
         run.why = _why_to_end(branch, run, limits)
         if not run.why:
             branch.append(STEP)

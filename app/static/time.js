@@ -9,8 +9,8 @@ export function watchTime(model) {
   document.addEventListener("htmx:before:request", ({ detail }) => {
     if (detail.ctx && time.quick) detail.ctx.quick = true;
   });
-  document.addEventListener("htmx:after:swap", () => {
-    document.body.classList.toggle("runs", document.getElementById("run-stop") !== null); // Step is Stop
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    time.watchRun(detail.ctx);
     time.shown();
   });
   const line = document.getElementById("transport");
@@ -30,6 +30,11 @@ export function watchTime(model) {
   });
 }
 
+/** A frame of another moment, not the answer of a run. */
+function looksElsewhere(ctx) {
+  return ctx?.request?.method === "GET" && new URL(ctx.request.action, document.baseURI).pathname.endsWith("/frame");
+}
+
 /** A ring in ink where the run would stop. */
 function showTarget(button) {
   const mark = document.getElementById("until-target");
@@ -46,6 +51,8 @@ class Time {
     this.wanted = null; // where the scrubber was pulled to
     this.asking = false;
     this.timer = null;
+    this.runsOn = null; // the branch of a run that is told of
+    this.watchRun();
   }
 
   get place() { return document.getElementById("time-buttons").dataset; }
@@ -95,6 +102,17 @@ class Time {
       this.wanted = null;
       document.getElementById("scrub").value = this.place.at; // where it went may be short of where it was pulled to
     }
+  }
+
+  /** Step is Stop while a run is followed; one that ended while another moment was asked for is asked how it did. */
+  watchRun(ctx) {
+    const stop = document.getElementById("run-stop");
+    const ended = stop ? null : this.runsOn;
+    this.runsOn = stop?.dataset.branch ?? null;
+    document.body.classList.toggle("runs", stop?.dataset.followed !== undefined);
+    if (!ended || !looksElsewhere(ctx)) return;
+    const { base, query, at } = this.place;
+    window.htmx.ajax("GET", `${base}run${query}&from=${at}&of=${ended}`, { target: "#transport", swap: "none" });
   }
 
   /** The stop under the pointer shows its words: the range lies over it. */

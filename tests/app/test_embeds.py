@@ -51,6 +51,12 @@ def test_nothing_can_be_done_in_one(client: TestClient) -> None:
     assert 'id="composer"' in client.get(page).text
 
 
+def test_an_embed_of_a_session_follows_a_run(client: TestClient) -> None:
+    page = new_session(client)
+    assert client.get(f"/embed{page}/run").text == client.get(f"{page}/run").text
+    assert client.get("/embed/story/watermark/run").status_code == 404
+
+
 def test_no_cookie_is_given_or_needed(client: TestClient) -> None:
     page = new_session(client)
     client.cookies.clear()

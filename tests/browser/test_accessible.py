@@ -139,3 +139,57 @@ def test_a_row_of_chips_is_one_stop_for_tab(view: Watched) -> None:
     view.page.keyboard.press("Enter")
     expect(view.page.locator("#card h2")).to_have_text("Block 68")
     assert view.page.locator(".chosen .stage.pop .chip:not([tabindex='-1'])").count() == 1
+
+
+def test_a_card_that_a_key_opened_has_the_focus_and_gives_it_back(view: Watched) -> None:
+    view.open("/story/one-call?at=6", 6)
+    pool = view.page.locator("#figure-pool")
+    pool.focus()
+    view.page.keyboard.press("ArrowRight")
+    view.page.keyboard.press("Enter")
+    expect(view.page.locator("#card .close")).to_be_focused()
+    view.page.keyboard.press("Escape")
+    expect(view.page.locator("#card")).to_be_hidden()
+    expect(pool).to_be_focused()
+
+
+def test_chips_and_tests_have_names(view: Watched) -> None:
+    view.open("/story/one-call?at=6", 6)
+    call = view.page.locator("#call .call.chosen")
+    expect(call.locator(".stage.touch .chip").first).to_have_accessible_name(
+        "Block 1, hit, held by two or more, hashed, changed in this step"
+    )
+    expect(call.locator(".stage.pop .chip").first).to_have_accessible_name("Block 67, changed in this step")
+    gate = call.locator(".stage.gate .stage-head")
+    expect(gate.locator(".out")).to_have_attribute("aria-hidden", "true")
+    expect(gate.locator(".unseen")).to_have_text("passed")
+    view.open("/story/one-call?at=15", 15)
+    refused = view.page.locator("#call .call.chosen .stage.gate .out")
+    expect(refused).to_have_text("returns None")
+    assert refused.get_attribute("aria-hidden") is None
+
+
+def test_what_is_wrong_with_a_probe_stands_beside_its_field_alone(view: Watched) -> None:
+    view.allowed.append("422")
+    view.open("/story/one-call?at=6", 6)
+    view.page.click("#probe-tab")
+    view.page.fill("#probe-new", "x")
+    view.page.click("#probe-send")
+    expect(view.page.locator("#probe-new-says")).to_have_text("This is not a whole number.")
+    expect(view.page.locator("#notice")).to_have_text("")
+
+
+def test_the_log_is_filtered_by_request_and_kind(view: Watched) -> None:
+    view.open("/story/one-call?at=15", 15)
+    shown = view.page.locator("#log .sentences li:visible")
+    for kind in ("scheduling", "requests"):
+        view.page.select_option("#log-kind", label=kind)
+        expect(shown.filter(has_text="was refused by the gate")).to_have_count(1)
+    view.open("/story/one-call?at=6", 6)
+    view.page.select_option("#log-kind", label="requests")
+    expect(shown).to_have_text(["R is admitted."])
+    view.page.select_option("#log-kind", label="KV events")
+    view.page.select_option("#log-request", label="holder")
+    expect(view.page.locator("#log .events li:visible")).to_have_text(["Nothing of this kind in this step."])
+    view.page.select_option("#log-request", label="R")
+    expect(view.page.locator("#log .events li:visible")).to_contain_text(["BlockStored"])

@@ -58,7 +58,7 @@ def test_keys_reach_the_lesson_the_blank_session_the_topics_and_every_story(view
     page = view.page
     page.goto("/")
     reached = []
-    for _ in range(35):
+    for _ in range(36):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.id"))
     assert reached[:4] == ["#stories", "theme", "story/one-call", "new"]
