@@ -150,9 +150,11 @@ def error_answer(
         return json_answer(error_body(code, message, where, expected), status)
     path = path_of(request)
     source = source_in(path)
-    at_home = source is not None and source.is_stored and status not in (404, 405)
-    href = to_root(path) + (source.page if source is not None and at_home else "")
-    link = "Go to the end of this session" if at_home else "Go to the start"
+    href, link = to_root(path), "Go to the start"
+    if source is not None and status == 409 and not source.is_stored:
+        href, link = href + source.page, "Open it at its beginning"
+    elif source is not None and source.is_stored and status not in (404, 405):
+        href, link = href + source.page, "Go to the end of this session"
     title = LINK_TITLES.get(code) or TITLES.get(status, "That did not work")
     embedded = source is not None and source.embedded
     place = where if where.startswith(("actions", "config")) else ""

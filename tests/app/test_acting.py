@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urljoin
+
 from starlette.testclient import TestClient
 
 from app.settings import Settings
@@ -91,6 +94,20 @@ def test_moments_that_are_not_there(client: TestClient) -> None:
     assert client.get(f"{page}?at=-1").status_code == 422
     assert client.get("/s/unknown").status_code == 404
     assert client.get(f"{page}/block/101").status_code == 404
+
+
+def test_a_moment_that_is_not_there_shows_the_way_to_one_that_is(client: TestClient) -> None:
+    page = new_session(client)
+    ways = {
+        f"{page}?at=999": (page, "Go to the end of this session"),
+        "/story/one-call?at=16": ("/story/one-call", "Open it at its beginning"),
+        "/story/one-call/frame?at=16": ("/story/one-call", "Open it at its beginning"),
+        "/embed/story/one-call?at=16": ("/embed/story/one-call", "Open it at its beginning"),
+    }
+    for path, way in ways.items():
+        found = re.search(r'<a class="button" href="([^"]+)"[^>]*>([^<]+)</a>', client.get(path).text)
+        assert found is not None
+        assert (urljoin(path, found[1]), found[2]) == way
 
 
 def test_only_the_owner_acts(client: TestClient, settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,9 @@ def selected(page: Page) -> str:
 def drop(page: Page, target: str, name: str, data: bytes) -> None:
     """Drop a file, as a browser tells of it."""
     transfer = page.evaluate_handle(
-        "([name, bytes]) => { const files = new DataTransfer();"
-        " files.items.add(new File([new Uint8Array(bytes)], name)); return files; }",
-        [name, list(data)],
+        "([name, data]) => { const files = new DataTransfer();"
+        " files.items.add(new File([Uint8Array.from(atob(data), one => one.charCodeAt(0))], name)); return files; }",
+        [name, b64encode(data).decode()],
     )
     for event in ("dragenter", "dragover", "drop"):
         page.dispatch_event(target, event, {"dataTransfer": transfer})
