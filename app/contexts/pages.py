@@ -234,6 +234,8 @@ class LifeEvent:
 
     at: int
     """The moment after it."""
+    label: str
+    """ "step 3", or "action 7" for what is no step."""
     query: str
     words: Words
 

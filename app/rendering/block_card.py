@@ -76,7 +76,7 @@ def owner_of(moment: Moment, name: str, block_id: int) -> Owner:
 
 
 def _life_event(moment: Moment, action: int, event: BlockEvent) -> LifeEvent:
-    return LifeEvent(action + 1, moment.query(action + 1), event_words(moment, event))
+    return LifeEvent(action + 1, moment.label(action), moment.query(action + 1), event_words(moment, event))
 
 
 def event_words(moment: Moment, event: BlockEvent) -> Words:
@@ -84,14 +84,15 @@ def event_words(moment: Moment, event: BlockEvent) -> Words:
     names = (event.request,) if event.request else ()
     hashes = ", ".join(f"…{short_hash(block_hash)[-4:]}" for block_hash, _ in event.keys)
     whom = "{}" if names else "nobody"
+    place = (event.place or 0) + 1
     match event.what:
         case "popped":
             where = in_group(moment.cursor.simulation.config, event.group)
-            text = f"handed out to {whom}{where}, from place {event.place or 0} of the free queue"
+            text = f"handed out to {whom}{where}, from place {place} of the free queue"
         case "evicted":
             text = f"lost its hash {hashes}: {_why_lost(event, whom)}"
         case "touched":
-            left = "" if event.place is None else f", which took it from place {event.place} of the free queue"
+            left = "" if event.place is None else f", which took it from place {place} of the free queue"
             text = f"hit by {whom}{left}; ref_cnt {event.ref_before} → {event.ref_after}"
         case "hashed":
             text = f"full with tokens of {whom}: got the hash {hashes}"
@@ -108,9 +109,9 @@ def event_words(moment: Moment, event: BlockEvent) -> Words:
         case "let_go":
             text = f"let go by {whom}, {_why(moment, event)}; ref_cnt {event.ref_before} → {event.ref_after}"
         case "freed" if event.why == "copied":
-            text = f"copied, so it is let go; to place {event.place or 0} of the free queue"
+            text = f"copied, so it is let go; to place {place} of the free queue"
         case _:
-            text = f"freed by {whom}, {_why(moment, event)}; to place {event.place or 0} of the free queue"
+            text = f"freed by {whom}, {_why(moment, event)}; to place {place} of the free queue"
     return sentence(moment, text, *names)
 
 

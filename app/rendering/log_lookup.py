@@ -78,8 +78,11 @@ def _why_no_more(moment: Moment, lookup: Lookup) -> str:
     assert lookup.limit is not None
     if len(config.groups) > 1:
         ends = f"hits end at multiples of {config.alignment} tokens"
-        return f"No longer one ends before the last token, which is always computed: {ends}.{eagle}"
+        which = "No longer one" if lookup.num_tokens else "None"
+        return f"{which} ends before the last token, which is always computed: {ends}.{eagle}"
     size = config.groups[lookup.searches[-1].groups[0]].block_size
+    if lookup.limit < size:
+        return f"No block of it is full before the last token, which is always computed.{eagle}"
     if (lookup.limit + 1) % size == 0:
         why = "the last token is always computed, so that there is something to sample from"
         return f"The last block is left out: {why}.{eagle}"
@@ -110,4 +113,4 @@ def _first_miss(moment: Moment, search: Search) -> str:
     if loss is None:
         return f"{which}{group}, {name}, was never cached before."
     lost = "a reset forgot it" if loss.by is None else f"block {loss.block} lost it to {loss.by}"
-    return f"{which}{group}, {name}, is gone: {lost} in action {loss.action + 1}."
+    return f"{which}{group}, {name}, is gone: {lost} in {moment.label(loss.action)}."

@@ -93,6 +93,11 @@ class Moment:
         """The numbers of at most two requests that hold a block, the longest holder first."""
         return [self.number(name) for name in self.history.holders.get(block, ())[:2]]
 
+    def label(self, action: int) -> str:
+        """As "step 3", or "action 7" for what is no step."""
+        steps = self.columns.steps
+        return f"step {steps[action + 1]}" if steps[action + 1] > steps[action] else f"action {action + 1}"
+
     def query(self, at: int) -> str:
         """The relative URL of another moment of this branch."""
         return f"?branch={self.branch}&at={at}"

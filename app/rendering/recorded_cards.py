@@ -62,6 +62,7 @@ class RecordedCards:
         """All of it; `moment` is any of the branch."""
         return {
             "names": list(moment.columns.numbers),
+            "steps": list(moment.columns.steps),
             "free": self._free,
             "blocks": self._blocks,
             "moves": self._moves,

@@ -47,15 +47,9 @@ def usage_why(moment: Moment) -> WhyLink | None:
     return why_link(moment, "usage", f"Why 0 while {cached} {verb} cached?")
 
 
-def step_label(moment: Moment, action: int) -> str:
-    """As "step 3", or "action 7" for what is no step."""
-    steps = moment.columns.steps
-    return f"step {steps[action + 1]}" if steps[action + 1] > steps[action] else f"action {action + 1}"
-
-
 def event_fact(moment: Moment, action: int, words: Words, block: int | None = None) -> WhyFact:
     """A fact that an action made, with the way to it."""
-    return WhyFact(step_label(moment, action), words, moment.query(action + 1), block)
+    return WhyFact(moment.label(action), words, moment.query(action + 1), block)
 
 
 # ---- why is it waiting
@@ -106,8 +100,7 @@ def _waiting_answer(moment: Moment, name: str, since: RequestEvent, halt: Waitin
         return sentence(moment, text, name, halt.request)
     config = moment.cursor.simulation.config
     if halt.reason == "no_blocks":
-        missing = _missing(moment, name, step)
-        return sentence(moment, f"{{}} was refused its blocks: {missing}.", name)
+        return sentence(moment, f"{{}} was refused its blocks{_missing(moment, name, step)}.", name)
     reason = {
         "max_num_seqs": f"{_running(config.max_num_seqs)} already, which is max_num_seqs",
         "budget": f"the step's {config.max_num_batched_tokens} tokens were spent on others",
@@ -125,9 +118,9 @@ def _running(number: int) -> str:
 def _missing(moment: Moment, name: str, step: int) -> str:
     call = _refused_call(moment, name, step)
     if call is not None and call.can_never_fit(moment.pool.num_blocks - 1):
-        return f"it can never fit: {all_usable(moment.pool.num_blocks - 1)}"
+        return f", and it can never fit: {all_usable(moment.pool.num_blocks - 1)}"
     refused = moment.columns.stories.latest(name, step, "refused")
-    return f"{count(refused.value if refused else 0, 'more free block')} would have been enough"
+    return f": {count(refused.value if refused else 0, 'more free block')} would have been enough"
 
 
 def _refused_call(moment: Moment, name: str, step: int) -> CallTrace | None:

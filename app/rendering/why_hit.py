@@ -8,6 +8,7 @@ from app.contexts import Piece, WhyFact
 from app.rendering.log_lookup import lookup_words
 from app.rendering.moment import Moment
 from app.rendering.why import Answer, event_fact
+from app.rendering.why_differs import Stored, differs
 from app.rendering.words import count, isolated, sentence
 from engine.block_hash import BlockHash, short_hash
 from engine.history import Loss
@@ -26,7 +27,7 @@ def _facts(moment: Moment, lookup: Lookup) -> Iterator[WhyFact]:
         return
     missed = next((search for search in lookup.searches if search.missing is not None), None)
     if missed is not None:
-        yield from _miss_facts(moment, missed)
+        yield from _miss_facts(moment, lookup.request, missed)
     else:
         yield WhyFact("last token", (Piece(_last_token(lookup.limit)),))
     if any(search.dropped and search.found for search in lookup.searches):
@@ -43,7 +44,7 @@ def _last_token(limit: int) -> str:
     )
 
 
-def _miss_facts(moment: Moment, search: Search) -> Iterator[WhyFact]:
+def _miss_facts(moment: Moment, request: str, search: Search) -> Iterator[WhyFact]:
     """The first block that differs: what it was, who lost it, or which other way the prefix goes on."""
     assert search.missing is not None
     group = search.groups[0]
@@ -58,7 +59,7 @@ def _miss_facts(moment: Moment, search: Search) -> Iterator[WhyFact]:
         loss, lost_in = max(known, key=lambda pair: pair[0].action)
         yield from _loss_facts(moment, loss, search.missing, lost_in)
         return
-    yield _never_cached(moment, search, group)
+    yield _never_cached(moment, request, search, group)
 
 
 def _loss_facts(moment: Moment, loss: Loss, block_hash: BlockHash, group: int) -> Iterator[WhyFact]:
@@ -87,26 +88,22 @@ def _stored(moment: Moment, loss: Loss, block_hash: BlockHash, group: int) -> Wh
     return None
 
 
-def _never_cached(moment: Moment, search: Search, group: int) -> WhyFact:
+def _never_cached(moment: Moment, request: str, search: Search, group: int) -> WhyFact:
     """Nobody had stored this block; perhaps others go on differently from here."""
     known, parent = _hash_before(moment, search, group)
     lineage = moment.history.lineage.items() if known else ()
     others = [key for key, one in lineage if key[1] == group and one.parent == parent and key[0] != search.missing]
-    cached = next((key for key in others if moment.pool.cached.get_one_block(key) is not None), None)
-    if cached is None:
+    cached = [(key, block) for key in others if (block := moment.pool.cached.get_one_block(key)) is not None]
+    if not cached:
         went = count(len(others), "earlier one")
         words = f"It was never stored; {went} went on differently, and lost its hash since."
         if not others:
             words = "Nobody ever filled a block with the same tokens behind the same prefix."
         return WhyFact("never cached", (Piece(words),))
-    block = moment.pool.cached.blocks(cached)[0]
-    owner = _owner(moment, block)
-    more = f" (and {count(len(others) - 1, 'other')})" if len(others) > 1 else ""
-    where = "from the first block on" if parent is None else f"behind token {search.found * _size(moment, group) - 1}"
-    whose = f"Block {block} of {{}}" if owner is not None else f"Block {block}"
-    names = () if owner is None else (owner,)
-    words = f"It was never stored. {whose}{more} has other tokens {where}."
-    return WhyFact("others go on differently", sentence(moment, words, *names), None, block)
+    size = _size(moment, group)
+    stored = [Stored(block, key, _owner(moment, block)) for key, block in cached]
+    words, told = differs(moment, request, stored, search.found * size, size)
+    return WhyFact("others go on differently", words, None, told.block)
 
 
 def _size(moment: Moment, group: int) -> int:

@@ -54,9 +54,13 @@ class Cards:
             "owners": owners,
             "hashes": hashes,
             "place": self.queue.index(block) if block in self.queue else None,
-            "life": [[at, self.words(pieces)] for at, *pieces in shown],
+            "life": [[at, self.label(at), self.words(pieces)] for at, *pieces in shown],
             "before": self.held["earlier"].get(str(block), 0) + len(life) - len(shown),
         }
+
+    def label(self, at: int) -> str:
+        before, now = self.held["steps"][at - 1 : at + 1]
+        return f"step {now}" if now > before else f"action {at}"
 
     def words(self, pieces: list[str | int]) -> str:
         return "".join(piece if isinstance(piece, str) else self.held["names"][piece] for piece in pieces)

@@ -88,9 +88,9 @@ def test_the_start_is_empty(client: TestClient) -> None:
 
 def test_a_block_tells_its_life(client: TestClient) -> None:
     words = text_of(client.get("/story/one-call/block/3?at=6"))
-    assert "handed out to warm, from place 2 of the free queue" in words
+    assert "handed out to warm, from place 3 of the free queue" in words
     assert "freed by warm, which finished" in words
-    assert "hit by R, which took it from place 39 of the free queue; ref_cnt 0 → 1" in words
+    assert "hit by R, which took it from place 40 of the free queue; ref_cnt 0 → 1" in words
     assert "tokens 32 to 47" in words
     assert "hit by R" not in text_of(client.get("/story/one-call/block/3?at=5"))
 

@@ -34,7 +34,7 @@ def check(cards: Cards, moment: Moment) -> None:
             "owners": [[owner.number, owner.entry] for owner in card.owners],
             "hashes": [[line.hash, line.parent, line.tokens] for line in card.hashes],
             "place": moment.pool.block(block).place,
-            "life": [[event.at, plain(event.words)] for event in card.life],
+            "life": [[event.at, event.label, plain(event.words)] for event in card.life],
             "before": card.life_before,
         }, (moment.at, block)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -111,6 +112,66 @@ def test_others_go_on_differently(client: TestClient, settings: Settings) -> Non
     assert "b found 8 of its 17 tokens in 2 cached blocks." in words
     assert "Entry 2 of its table, tokens 8 to 11" in words
     assert "It was never stored. Block 3 of a has other tokens behind token 7." in words
+
+
+def own(first: int, count: int) -> list[Any]:
+    return [{"shared": "s", "tokens": 6}, [first, count]]
+
+
+APART: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (
+        {"prompt": own(100, 6)},
+        {"prompt": own(200, 6)},
+        "Block 2 of a has the same 2 tokens at first and others from token 6 on: only a whole block can be hit.",
+    ),
+    (
+        {"prompt": own(100, 6), "cache_salt": "x{}"},
+        {"prompt": own(100, 6)},
+        "Block 1 of a has the same 4 tokens with the cache_salt x{} instead of none, and that is in the hash too.",
+    ),
+    (
+        {"prompt": own(100, 6)},
+        {"prompt": own(100, 6), "lora": "tuned"},
+        "Block 1 of a has the same 4 tokens with no LoRA adapter instead of tuned, and that is in the hash too.",
+    ),
+    (
+        {"prompt": own(100, 6), "lora": "tuned", "cache_salt": "s"},
+        {"prompt": [[900, 12]], "lora": "tuned"},
+        "Block 1 of a has other tokens from the first block on.",
+    ),
+    (
+        {"prompt": own(100, 6), "max_tokens": 1},
+        {"prompt": own(200, 6)},
+        "Block 2 of a has the same 2 tokens at first and others from token 6 on",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "words"), APART, ids=["tokens", "salt", "lora", "all tokens", "a is gone"])
+def test_what_keeps_two_requests_apart(
+    client: TestClient, settings: Settings, first: dict[str, Any], second: dict[str, Any], words: str
+) -> None:
+    one, other = (
+        {"do": "add_request", "id": name, "max_tokens": 4, **parts} for name, parts in (("a", first), ("b", second))
+    )
+    page = stored(settings, [one, STEP, other, STEP], num_blocks=40)
+    assert f"It was never stored. {words}" in text_of(why(client, page, "hit", "b"))
+
+
+def test_of_several_the_one_that_is_most_alike_is_told(client: TestClient, settings: Settings) -> None:
+    adds = [
+        {"do": "add_request", "id": name, "prompt": own(first, 6), "max_tokens": 4}
+        for name, first in (("a", 100), ("near", 200), ("c", 300))
+    ]
+    adds[1]["prompt"] = [*own(300, 1), [201, 5]]
+    page = stored(settings, [*adds[:2], STEP, adds[2], STEP], num_blocks=40)
+    answer = text_of(why(client, page, "hit", "c"))
+    assert "of near (and 1 other) has the same 3 tokens at first and others from token 7 on" in answer
+
+
+def test_a_prompt_of_one_block_can_hit_nothing(client: TestClient, settings: Settings) -> None:
+    words = text_of(why(client, stored(settings, [add("a", 4), STEP], num_blocks=40), "hit", "a"))
+    assert "No block of it is full before the last token, which is always computed." in words
 
 
 def test_the_last_token_is_always_computed(client: TestClient, settings: Settings) -> None:

@@ -63,7 +63,8 @@ export class Cards {
   }
 
   #moment(moment, at, branch) {
-    const words = `action ${moment}`;
+    const { steps } = this.held;
+    const words = steps[moment] > steps[moment - 1] ? `step ${steps[moment]}` : `action ${moment}`;
     if (moment < this.first) return make("span", { class: "outside", title: "Before this recording" }, words);
     const query = `?branch=${encodeURIComponent(branch)}&at=${moment}`;
     return make("a", { href: query, "hx-get": `frame${query}&from=${at}`, "hx-swap": "none", "hx-sync": "#transport:drop" }, words);
