@@ -57,7 +57,7 @@ class GroupConfig:
         metadata=about("integer", "Extra state blocks a request holds for drafts.", minimum=0, kinds=("mamba",)),
     )
     eagle: bool = field(
-        default=False, metadata=about("boolean", "Marks the group of a draft model: the EAGLE rules hold for it (7.3).")
+        default=False, metadata=about("boolean", "Marks the group of a draft model: the EAGLE rules hold for it.")
     )
 
     @classmethod
@@ -180,7 +180,7 @@ class EngineConfig:
         default=None,
         metadata=about(
             "integer",
-            "Tokens in a block hash; null takes the rule of 7.2: with one group its block size.",
+            "Tokens in a block hash; null: with one group its block size, with several the largest that divides them all.",
             minimum=1,
             nullable=True,
         ),

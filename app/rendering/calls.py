@@ -116,13 +116,17 @@ def _granted_detail(call: CallTrace) -> str:
     parts = f": {count(idle, 'idle hit')} and {len(call.popped)} from its head" if idle else " from its head"
     words = f"{first}The free queue gives up {taken}{parts}."
     if test.needed != taken:
-        return f"{words} {call.free_after} stay free."
+        return f"{words} {_stay_free(call.free_after)}."
     if test.headroom:
         return (
             f"{words} With the watermark of {test.headroom} that is {taken + test.headroom} of {test.free}; "
-            f"{test.spare} stay to spare."
+            f"{test.spare} to spare."
         )
-    return f"{words} {test.spare} of {test.free} stay free."
+    return f"{words} Of {test.free} {_stay_free(test.spare)}."
+
+
+def _stay_free(blocks: int) -> str:
+    return f"{blocks or 'none'} {'stay' if blocks > 1 else 'stays'} free"
 
 
 def _refused(moment: Moment, call: CallTrace) -> Words:

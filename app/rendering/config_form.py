@@ -52,7 +52,9 @@ def config_form(
         typed.get("keep", ""),
         (),
         "",
-        f"Replay the {count(num_actions, 'action')} of this session on the new config.",
+        f"Replay the {count(num_actions, 'action')} of this session on the new config."
+        if num_actions
+        else "This session has no actions yet.",
         "",
         words.get("keep", ""),
     )

@@ -44,7 +44,7 @@ def _gallery() -> GalleryContext:
 
 def _card(story: Story) -> StoryCard:
     config = story.scenario.config
-    size = f"{config.num_blocks} blocks of {config.block_size}"
+    size = f"{config.num_blocks} blocks of {config.block_size} tokens"
     picture = miniature(_moment(story, story.telling))
     href = f"story/{story.slug}{stop_query(story.telling)}"
     return StoryCard(

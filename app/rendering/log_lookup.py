@@ -27,7 +27,9 @@ def lookup_words(moment: Moment, lookup: Lookup) -> Iterator[Words]:
         found = f"{{}} found {lookup.num_tokens} of its {tokens} tokens in {count(blocks, 'cached block')}."
     else:
         found = f"{{}} found none of its {count(tokens, 'token')} in the cache."
-    yield sentence(moment, f"{found} {_why_no_more(moment, lookup)}".rstrip(), lookup.request)
+    again = moment.columns.stories.latest(lookup.request, moment.at - 1, "preempted") is not None
+    apart = " It was preempted before: this counts apart from the hit rate." if again else ""
+    yield sentence(moment, f"{found} {_why_no_more(moment, lookup)}".rstrip() + apart, lookup.request)
     if len(config.groups) > 1 and any(search.found for search in lookup.searches):
         yield from ((Piece(text),) for text in round_words(moment, lookup))
     if lookup.shared_prefix_boundary:

@@ -51,16 +51,15 @@ def requests(moment: Moment) -> Requests:
         "" if waiting else _nobody_waits(moment),
         running,
         len(scheduler.running),
-        "" if running else _nobody_runs(moment, bool(waiting)),
+        "" if running else _what_to_do(moment, bool(waiting)),
         _rows(moment, _aborted_loads(moment), doings),
         _finished(moment),
     )
 
 
-def _nobody_runs(moment: Moment, somebody_waits: bool) -> str:
-    if somebody_waits or moment.at < len(moment.actions):
-        return "Nothing runs. Press step."
-    return "Nothing runs. Add a request."
+def _what_to_do(moment: Moment, somebody_waits: bool) -> str:
+    """On a page that can be acted on."""
+    return "Press step." if somebody_waits or moment.at < len(moment.actions) else "Add a request."
 
 
 def _aborted_loads(moment: Moment) -> Iterable[Request]:

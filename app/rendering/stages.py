@@ -84,9 +84,19 @@ def _gate(moment: Moment, call: CallTrace) -> Stage:
     test = call.gate
     assert test is not None
     name = f"for all {count(test.tokens, 'token')}"
-    note = WAITS if not test.passes and waits_for_state(moment, call) else _no_watermark(moment, test)
+    notes = filter(None, (_capped(moment, test), _no_watermark(moment, test)))
+    note = WAITS if not test.passes and waits_for_state(moment, call) else "; ".join(notes)
     formulas = (*gate_formulas(moment, test), _test(test, name))
     return _stage("gate", passed=test.passes, formulas=formulas, bar=None if note == WAITS else _bar(test), note=note)
+
+
+def _capped(moment: Moment, test: FitTest) -> str:
+    """That a group which lets go of old blocks is asked for no more than it holds at once (5.3)."""
+    config = moment.cursor.simulation.config
+    for group, (spec, terms) in enumerate(zip(config.groups, test.terms, strict=True)):
+        if terms.need < -(-test.tokens // spec.block_size):
+            return f"{group_name(config, group)} holds at most {count(terms.need, 'block')} at once, and no more are asked for"
+    return ""
 
 
 def _no_watermark(moment: Moment, test: FitTest) -> str:

@@ -38,9 +38,9 @@ def _cause(moment: Moment, event: RequestEvent, victim: str) -> Iterator[WhyFact
             f"{free_then(test.free)}, {call.shortfall} too few."
         )
         yield event_fact(moment, event.action, sentence(moment, text, call.request))
-    rule = "Under fcfs the request that was admitted last goes first."
+    rule = "Under fcfs the request that was admitted last is preempted first."
     if moment.cursor.simulation.config.policy == "priority":
-        rule = "Under the priority policy the largest (priority, arrival time) goes first."
+        rule = "Under the priority policy the largest (priority, arrival time) is preempted first."
     yield WhyFact("the rule", (Piece(rule),))
 
 
@@ -64,7 +64,8 @@ def _lost(moment: Moment, event: RequestEvent, victim: str) -> Iterator[WhyFact]
         parts += [f"{held} still held by others"] * bool(held)
         words = f"It gave back {count(front + back + held, 'block')}: {', '.join(parts)}."
         yield WhyFact("its blocks", (Piece(words),))
-    taken = f" {count(event.value, 'token')} of that very step were taken back." if event.value else ""
+    verb = "was" if event.value == 1 else "were"
+    taken = f" {count(event.value, 'token')} of that very step {verb} taken back." if event.value else ""
     yield WhyFact(
         "its progress", (Piece(f"It starts again from 0 computed tokens, with all its tokens known.{taken}"),)
     )
