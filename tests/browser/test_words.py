@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from app.rendering.glossary import MEANINGS
 from tests.browser.test_accessible import violations
@@ -11,7 +11,7 @@ from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
 
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def test_the_sheet_has_two_parts(view: Watched) -> None:
