@@ -180,7 +180,7 @@ class EngineConfig:
         default=None,
         metadata=about(
             "integer",
-            "Tokens in a block hash; null: with one group its block size, with several the largest that divides them all.",
+            "Tokens in a block hash; null: the block size of the one group, or the largest that divides those of all.",
             minimum=1,
             nullable=True,
         ),

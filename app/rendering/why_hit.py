@@ -102,8 +102,8 @@ def _never_cached(moment: Moment, request: str, search: Search, group: int) -> W
         return WhyFact("never cached", (Piece(words),))
     size = _size(moment, group)
     stored = [Stored(block, key, _owner(moment, block)) for key, block in cached]
-    words, told = differs(moment, request, stored, search.found * size, size)
-    return WhyFact("others go on differently", words, None, told.block)
+    why, told = differs(moment, request, stored, search.found * size, size)
+    return WhyFact("others go on differently", why, None, told.block)
 
 
 def _size(moment: Moment, group: int) -> int:
