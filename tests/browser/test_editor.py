@@ -1,5 +1,6 @@
 """The editor in a browser: mistakes marked while one types, files chosen and dropped, keys; and without JavaScript."""
 
+import base64
 import gzip
 import re
 from pathlib import Path
@@ -34,8 +35,8 @@ def drop(page: Page, target: str, name: str, data: bytes) -> None:
     """Drop a file, as a browser tells of it."""
     transfer = page.evaluate_handle(
         "([name, bytes]) => { const files = new DataTransfer();"
-        " files.items.add(new File([new Uint8Array(bytes)], name)); return files; }",
-        [name, list(data)],
+        " files.items.add(new File([Uint8Array.from(atob(bytes), one => one.charCodeAt(0))], name)); return files; }",
+        [name, base64.b64encode(data).decode()],
     )
     for event in ("dragenter", "dragover", "drop"):
         page.dispatch_event(target, event, {"dataTransfer": transfer})
