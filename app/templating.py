@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,15 +27,7 @@ class Templates:
 
     def __init__(self) -> None:
         self.version = static_version()
-        self.environment = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            auto_reload=False,  # every include would ask the disk
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self.environment.filters["isolated"] = isolated
+        self.environment = _environment()
 
     def render(self, name: str, context: Any, path: str = "/") -> str:  # noqa: ANN401 - any dataclass of app.contexts
         """The template with the fields of `context` and `static`; `path` is the page's own, below the root."""
@@ -46,11 +39,27 @@ class Templates:
         return lambda file: f"{to_root(path)}static/{self.version}/{file}"
 
 
+@cache
+def _environment() -> Environment:
+    """One a process: templates are compiled once, however many apps there are."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,  # every include would ask the disk
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["isolated"] = isolated
+    return environment
+
+
 def to_root(path: str) -> str:
     """The relative URL from a page to the server's root: "" for `/`, "../" for `/s/x`."""
     return "../" * (path.count("/") - 1)
 
 
+@cache
 def static_version() -> str:
     """A hash of every static file. It stands in the path, so that files import each other at one version."""
     digest = hashlib.sha256()

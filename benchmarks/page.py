@@ -1,10 +1,11 @@
 """Time the page in a real Chromium: from the click to the painted page.
 
-usage: .venv/bin/python benchmarks/page.py [--json] [--steps N] [--pages N] [--blocks N ...]
+usage: .venv/bin/python benchmarks/page.py [--json] [--steps N] [--pages N] [--blocks N ...] [--requests N]
 
-For each size of the pool: 8 requests hold about half of it and decode, so that a step writes 8 tokens and takes a block
-now and then. Timed: N clicks on Step at the end (each appends a step on the server), N over recorded steps, and the
-first page with an empty cache. Painted = the frame after the last figure was drawn has been shown. Window 1440 x 900.
+For each size of the pool: 8 requests (or as many as asked for) hold about half of it and decode, so that a step writes
+as many tokens and takes a block now and then. Timed: N clicks on Step at the end (each appends a step on the server), N
+over recorded steps, and the first page with an empty cache. Painted = the frame after the last figure was drawn has
+been shown. Window 1440 x 900.
 POOLSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 """
 
@@ -75,16 +76,18 @@ FIRST = """async () => {
 }"""
 
 
-def stored(directory: Path, num_blocks: int) -> None:
+def stored(directory: Path, num_blocks: int, requests: int) -> None:
     """A session whose requests hold half of the pool after the first steps."""
-    tokens = num_blocks // 2 // REQUESTS * 16
+    tokens = num_blocks // 2 // requests * 16
     config = {
         "num_blocks": num_blocks,
         "max_num_batched_tokens": max(8192, 2 * tokens),
+        "max_num_seqs": max(128, requests),
         "max_model_len": 2_000_000,
     }
     add = {"do": "add_request", "max_tokens": 4_000}
-    prompts = [[{"shared": "system", "tokens": 128}, {"tokens": tokens - 128 + 5 * i}] for i in range(REQUESTS)]
+    own = [max(tokens - 128, 1) + 5 * i % 40 for i in range(requests)]
+    prompts = [[{"shared": "system", "tokens": 128}, {"tokens": tokens}] for tokens in own]
     actions = [json.dumps({**add, "id": f"request-{i}", "prompt": prompt}) for i, prompt in enumerate(prompts)]
     store = Store(directory)
     secret = hashlib.sha256(SECRET.encode()).digest()
@@ -112,10 +115,10 @@ def opened(browser: Browser, site: str) -> tuple[BrowserContext, Page]:
     return context, context.new_page()
 
 
-def measure(browser: Browser, num_blocks: int, steps: int, pages: int) -> dict[str, Any]:
+def measure(browser: Browser, num_blocks: int, requests: int, steps: int, pages: int) -> dict[str, Any]:
     """Every figure for one size of the pool."""
     with tempfile.TemporaryDirectory() as directory:
-        stored(Path(directory), num_blocks)
+        stored(Path(directory), num_blocks, requests)
         with serving(Path(directory)) as site:
             context, page = opened(browser, site)
             page.goto(f"{site}/s/bench")
@@ -123,7 +126,7 @@ def measure(browser: Browser, num_blocks: int, steps: int, pages: int) -> dict[s
             for _ in range(SETTLE):
                 page.evaluate(STEP, "#go-step")
             appended = [page.evaluate(STEP, "#go-step") for _ in range(steps)]
-            end = REQUESTS + SETTLE + steps
+            end = requests + SETTLE + steps
             page.goto(f"{site}/s/bench?branch=main&at={end - steps}")
             page.evaluate(FIRST)
             recorded = [page.evaluate(STEP, "#go-step") for _ in range(steps)]
@@ -141,7 +144,7 @@ def measure(browser: Browser, num_blocks: int, steps: int, pages: int) -> dict[s
         "step_bytes": spread([one["sent"] for one in appended]),
         "recorded_ms": spread([one["took"] for one in recorded]),
         "first_page_ms": spread(first),
-        "goal_p95_ms": GOALS.get(num_blocks),
+        "goal_p95_ms": GOALS.get(num_blocks) if requests == REQUESTS else None,
     }
 
 
@@ -157,14 +160,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--pages", type=int, default=10)
     parser.add_argument("--blocks", type=int, nargs="+", default=list(GOALS))
+    parser.add_argument("--requests", type=int, default=REQUESTS)
     options = parser.parse_args(argv)
     load = os.getloadavg()[0]
-    print(f"{options.steps} steps, {REQUESTS} requests; load of the machine at the start {load:.1f}; p50 / p95:")
+    print(
+        f"{options.steps} steps, {options.requests} requests; load of the machine at the start {load:.1f}; p50 / p95:"
+    )
     found = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         for num_blocks in options.blocks:
-            one = measure(browser, num_blocks, options.steps, options.pages)
+            one = measure(browser, num_blocks, options.requests, options.steps, options.pages)
             found.append(one)
             words = {name: f"{one[name]['p50']} / {one[name]['p95']}" for name in one if isinstance(one[name], dict)}
             print(f"{num_blocks:>8,} blocks   a step {words['step_ms']} ms (goal p95 {one['goal_p95_ms']}), of it the")
@@ -173,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"                  first page {words['first_page_ms']} ms")
         browser.close()
     if options.json:
-        print(json.dumps({"load": load, "steps": options.steps, "pools": found}))
+        print(json.dumps({"load": load, "steps": options.steps, "requests": options.requests, "pools": found}))
 
 
 if __name__ == "__main__":

@@ -162,6 +162,8 @@ class CallTab:
     request: str
     number: int
     takes: str
+    words: str
+    """In a list: "2. A 13"."""
     granted: bool
     told: bool
     """Whether it is among `Calls.calls`."""

@@ -176,7 +176,7 @@ class FinishedRow:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Waiting queue and running list in true order, at most 100 rows each, and who left in this action.
+    """Waiting queue and running list in true order, the first rows of each, and who left in this action.
 
     Those whose load is under way, or has arrived, stand before the others that wait.
     """
@@ -191,6 +191,12 @@ class Requests:
     leaving: tuple[RequestRow, ...]
     """Aborted ones whose blocks a load still writes to."""
     finished: tuple[FinishedRow, ...]
+    more: str | None = None
+    """The query of this moment with all rows; None where they are here, or can't be asked for."""
+    fewer: str | None = None
+    """Where all were asked for: the query with the first ones alone."""
+    first: int = 0
+    """How many those are."""
 
 
 @dataclass(frozen=True, slots=True)

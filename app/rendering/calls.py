@@ -10,7 +10,7 @@ from app.rendering.layout import layout_parts, layout_room, layout_rows, layout_
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import waits_for_state
 from app.rendering.stages import stages
-from app.rendering.words import count, listed, sentence
+from app.rendering.words import count, isolated, listed, sentence
 from engine.actions import Step
 from engine.call_trace import CallTrace
 from engine.step_trace import StepTrace
@@ -61,7 +61,8 @@ def _taken(call: CallTrace) -> int:
 
 def _tab(moment: Moment, index: int, call: CallTrace, told: set[int]) -> CallTab:
     takes = str(_taken(call)) if call.granted else "None"
-    return CallTab(index, call.request, moment.number(call.request), takes, call.granted, index in told)
+    name, words = call.request, f"{index + 1}. {isolated(call.request)} {takes}"
+    return CallTab(index, name, moment.number(name), takes, words, call.granted, index in told)
 
 
 def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:

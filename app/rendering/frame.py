@@ -8,7 +8,7 @@ from app.rendering.composer import abort_form, composer
 from app.rendering.figures import as_json, figures
 from app.rendering.log import log
 from app.rendering.moment import Moment
-from app.rendering.requests import requests
+from app.rendering.requests import FIRST_ROWS, requests
 from app.rendering.transport import transport, view
 from app.rendering.why import usage_why
 from engine.actions import AddRequest
@@ -21,12 +21,13 @@ def frame(
     notice: Notice | None = None,
     forms: tuple[Composer, AbortForm] | None = None,
     call: int | None = None,
+    rows: int = FIRST_ROWS,
     new_place: bool = False,
 ) -> FrameContext:
     """The frame of a moment; its figures are a change on top of the moment `start` where that is the one before.
 
-    `forms`: what they show instead of the usual; `call`: the call of the step to be told first; `new_place`: the page
-    will stand at another address, so that the forms are told in any case.
+    `forms`: what they show instead of the usual; `call`: the call of the step to be told first; `rows`: how many of
+    the requests; `new_place`: the page will stand at another address, so that the forms are told in any case.
     """
     data = figures(moment, start)
     delta = data["from"] is not None
@@ -34,7 +35,7 @@ def frame(
     return FrameContext(
         view(moment),
         transport(moment),
-        requests(moment),
+        requests(moment, rows),
         calls(moment, call),
         log(moment),
         composer_form,

@@ -48,7 +48,8 @@ def log(moment: Moment) -> Log:
         more = sum(1 for _ in _sentences(moment, moment.applied)) - MOST
         sentences[MOST] = Sentence("action", (Piece(f"And {more} sentences more."),))
     events = moment.applied.outcome.events
-    causes = {block_hash: moment.number(name) for name, block_hash in _hashes(moment.applied.trace)}
+    hashes = _hashes(moment.applied.trace) if events else ()
+    causes = {block_hash: moment.number(name) for name, block_hash in hashes}
     return Log(doing(moment, moment.at), tuple(sentences), published(events, causes), len(events))
 
 

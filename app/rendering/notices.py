@@ -9,9 +9,9 @@ from app.contexts import Notice, RunUnderWay
 from app.rendering.moment import Moment
 from app.rendering.transport import UNTIL
 from app.rendering.words import all_usable, count, isolated, told
+from app.services.appending import Acted
 from app.services.running import CONDITIONS, RunEnd
 from app.services.session import Node, Session
-from app.services.sessions import Acted
 
 
 def acted_notice(moment: Moment, acted: Acted, most: int, told: str = "") -> Notice | None:

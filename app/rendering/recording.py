@@ -24,6 +24,8 @@ from engine.errors import LimitError
 Render = Callable[[str, object], str]
 """A template and its context as a fragment, as it is sent to a page of the same source."""
 
+ROWS: Final = 100
+"""Of each list of requests: nobody can be asked for more."""
 MAX_ACTIONS: Final = 500
 MAX_BYTES: Final = 20_000_000
 """Of the data, as they stand in the file."""
@@ -50,7 +52,7 @@ class Recording:
     def __init__(self, session: Session, cursor: Cursor, last: int, render: Render) -> None:
         """From the moment where `cursor` stands, which moves on."""
         self.session, self.cursor, self.first, self.last = session, cursor, cursor.at, last
-        self.page = frame(self._moment())
+        self.page = frame(self._moment(), rows=ROWS)
         """The frame of the first moment."""
         self.spent = 0.0
         self._render = render
@@ -99,7 +101,7 @@ class Recording:
     def _take(self, start: int | None) -> None:
         """The frame of this moment: a change on top of `start`, or a whole one."""
         moment = self._moment()
-        context = frame(moment, start, notice=cut_short(self.session, moment, moment.at))
+        context = frame(moment, start, notice=cut_short(self.session, moment, moment.at), rows=ROWS)
         self._write(orjson.dumps(self._render("frame.html", context)))
         self._take_calls(moment, context)
 

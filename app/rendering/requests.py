@@ -15,7 +15,9 @@ from engine.actions import AddRequest
 from engine.kv_cache_block import NULL_BLOCK
 from engine.request import Request, RequestStatus
 
-MOST_ROWS: Final = 100
+FIRST_ROWS: Final = 40
+"""Of each list, unless all are asked for: on a page of many requests they would take most of a step."""
+ALL_ROWS: Final = 2_000
 FINISHED: Final = {
     "FINISHED_STOPPED": "a stop token",
     "FINISHED_LENGTH_CAPPED": "reached its length",
@@ -38,13 +40,15 @@ class _Doings:
     tag: dict[str, str] = field(default_factory=dict)
 
 
-def requests(moment: Moment) -> Requests:
-    """The panel: at most 100 rows of each list. Those that load, or have loaded, come before the waiting queue."""
+def requests(moment: Moment, rows: int = FIRST_ROWS) -> Requests:
+    """The panel: the first rows of each list. Those that load, or have loaded, come before the waiting queue."""
     doings = _doings(moment)
     scheduler = moment.scheduler
     holding = scheduler.loads.holding
-    waiting = _rows(moment, chain(holding, scheduler.waiting), doings)
-    running = _rows(moment, scheduler.running, doings)
+    waiting = _rows(moment, islice(chain(holding, scheduler.waiting), rows), doings)
+    running = _rows(moment, islice(scheduler.running, rows), doings)
+    longest = max(len(holding) + len(scheduler.waiting), len(scheduler.running))
+    here = moment.query(moment.at)
     return Requests(
         waiting,
         len(holding) + len(scheduler.waiting),
@@ -52,8 +56,11 @@ def requests(moment: Moment) -> Requests:
         running,
         len(scheduler.running),
         "" if running else _what_to_do(moment, bool(waiting)),
-        _rows(moment, _aborted_loads(moment), doings),
-        _finished(moment),
+        _rows(moment, islice(_aborted_loads(moment), rows), doings),
+        _finished(moment, rows),
+        f"{here}&rows=all" if longest > rows and rows < ALL_ROWS else None,
+        here if longest > FIRST_ROWS and rows == ALL_ROWS else None,
+        FIRST_ROWS,
     )
 
 
@@ -105,7 +112,7 @@ def _doings(moment: Moment) -> _Doings:
 
 
 def _rows(moment: Moment, living: Iterable[Request], doings: _Doings) -> tuple[RequestRow, ...]:
-    return tuple(_row(moment, request, doings) for request in islice(living, MOST_ROWS))
+    return tuple(_row(moment, request, doings) for request in living)
 
 
 def _row(moment: Moment, request: Request, doings: _Doings) -> RequestRow:
@@ -185,9 +192,9 @@ def _facts(request: Request) -> Iterable[str]:
         yield f"preempted {times(request.num_preemptions)}"
 
 
-def _finished(moment: Moment) -> tuple[FinishedRow, ...]:
+def _finished(moment: Moment, rows: int) -> tuple[FinishedRow, ...]:
     finishes = moment.applied.trace.finishes if moment.applied else ()
     return tuple(
         FinishedRow(finish.request, moment.number(finish.request), FINISHED[finish.status])
-        for finish in finishes[:MOST_ROWS]
+        for finish in finishes[:rows]
     )

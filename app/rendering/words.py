@@ -51,7 +51,7 @@ def isolated(text: str) -> str:
 
     Isolates that it opens are closed; marks that would close ours are left out.
     """
-    if not any(bidirectional(letter) in TURNING for letter in text):
+    if text.isascii() or not any(bidirectional(letter) in TURNING for letter in text):
         return text
     letters, depth = [], 0
     for letter in text:

@@ -20,9 +20,10 @@ from app.routes.errors import status_of
 from app.routes.forms import read_asked
 from app.routes.pages import frame_answer, page_answer
 from app.routes.places import asked_source, way_back
+from app.services import appending
+from app.services.appending import Acted
 from app.services.errors import ServiceError, StaleMomentError
 from app.services.session import Session
-from app.services.sessions import Acted
 from app.templating import to_root
 from engine.errors import InputError
 
@@ -46,7 +47,9 @@ async def act(request: Request) -> Response:
                 if asked.action is None:
                     acted = await parts.runs.begin(session, branch, at, asked.until)
                 else:
-                    acted = await parts.sessions.act(session, branch, at, asked.action, instead=asked.instead)
+                    acted = await appending.act(
+                        parts.sessions, session, branch, at, asked.action, instead=asked.instead
+                    )
                 if wants_frame(request) or acted.run is None or acted.run.why:
                     return await answer_acted(request, acted, at)
             except (InputError, ServiceError) as error:

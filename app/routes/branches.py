@@ -22,10 +22,10 @@ from app.routes.cookies import give_secret, secret_of
 from app.routes.forms import read_plain
 from app.routes.pages import branch_of, frame_answer, is_owner, looked_at
 from app.routes.places import asked_source
+from app.services.appending import Acted
 from app.services.errors import BadValueError, ServiceError
 from app.services.running import RunEnd
 from app.services.session import Session
-from app.services.sessions import Acted
 from engine.errors import InputError
 
 router = APIRouter()

@@ -15,11 +15,12 @@ from app.routes.errors import status_of
 from app.routes.forms import read_form
 from app.routes.pages import branch_of
 from app.routes.places import asked_source
+from app.services import appending
+from app.services.appending import Acted
 from app.services.blank import BLANK
 from app.services.config_text import Errors, read_config, texts_of
 from app.services.errors import BadValueError, ServiceError
 from app.services.session import MAIN
-from app.services.sessions import Acted
 from app.services.sources import Source
 from app.templating import to_root
 from engine.actions import Action, AddRequest
@@ -79,7 +80,7 @@ async def _make(request: Request, source: Source) -> Response:
         title = session.title if asked.keep else BLANK
     if asked.config is not None:
         try:
-            acted = await sessions.start(title, asked.config, actions)
+            acted = await appending.start(sessions, title, asked.config, actions)
             return _made(request, acted, min(asked.at, acted.at))
         except (InputError, ServiceError) as error:
             name = "keep" if error.where.startswith("actions") else ""

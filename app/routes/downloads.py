@@ -98,7 +98,7 @@ async def _recorded(request: Request, first: int, last: int) -> Recording:
         copy, cursor = await parts.exports.copy_of(session, first)
     recording = await parts.sessions.in_thread(lambda: Recording(copy, cursor, last, parts.templates.render))
     while not recording.is_done:
-        await parts.sessions.in_thread(recording.slice)
+        await parts.sessions.threads.behind(recording.slice)
         if recording.spent > RECORDING_SECONDS:
             raise TooLongError("This recording takes longer to make than one request may.", "to", "a shorter range")
     return recording

@@ -18,12 +18,13 @@ from app.routes.errors import status_of
 from app.routes.forms import MOST_BYTES
 from app.routes.pages import branch_of, place_of
 from app.routes.places import asked_source
+from app.services import appending
+from app.services.appending import Acted
 from app.services.checking import Checked, Problem, check_text, problem_in
 from app.services.errors import ServiceError
 from app.services.scenario_text import layout
 from app.services.scenarios import scenario_of
 from app.services.session import MAIN
-from app.services.sessions import Acted
 from app.services.sources import UNTITLED
 from app.services.trial import Trial
 from app.services.uploads import in_lines, read_upload
@@ -109,9 +110,8 @@ async def _open(request: Request) -> Response:
     if checked.scenario is not None:
         scenario = checked.scenario
         try:
-            acted = await parts_of(request).sessions.start(
-                scenario.title or UNTITLED, scenario.config, scenario.actions
-            )
+            sessions, title = parts_of(request).sessions, scenario.title or UNTITLED
+            acted = await appending.start(sessions, title, scenario.config, scenario.actions)
             return _opened(request, acted, min(sent.at, acted.at))
         except (InputError, ServiceError) as error:
             checked = Checked(None, (problem_in(sent.text, error),))
@@ -155,7 +155,7 @@ async def _tried(request: Request, checked: Checked) -> Trial:
     trial = await parts.sessions.in_thread(lambda: Trial(scenario, parts.settings.limits))
     spent = 0.0
     while not trial.is_done and spent < CHECK_SECONDS:
-        spent += await parts.sessions.in_thread(trial.slice)
+        spent += await parts.sessions.threads.behind(trial.slice)
     return trial
 
 

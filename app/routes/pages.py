@@ -18,6 +18,7 @@ from app.rendering.frame import frame
 from app.rendering.glossary import GLOSSARY
 from app.rendering.moment import Moment
 from app.rendering.notices import CONNECTOR, came_notice, cut_short, run_notice, under_way
+from app.rendering.requests import ALL_ROWS, FIRST_ROWS
 from app.rendering.tour import tour
 from app.routes.answers import html, json_answer, parts_of, wants_frame, whole_number
 from app.routes.cookies import secret_of
@@ -131,6 +132,11 @@ def call_of(request: Request) -> int | None:
     return int(text) if re.match(r"[0-9]{1,6}\Z", text) else None
 
 
+def rows_of(request: Request) -> int:
+    """How many rows of each list of requests the URL asks for."""
+    return ALL_ROWS if request.query_params.get("rows") == "all" else FIRST_ROWS
+
+
 def is_owner(request: Request, session: Session) -> bool:
     """Whether the reader may act: on a session its owner, on all others everybody, on none in an embed."""
     if asked_source(request).embedded:
@@ -157,7 +163,8 @@ async def _page(request: Request) -> Response:
         def render() -> Response:
             moment = Moment.of(session, cursor)
             told = _notice(request, session, moment, at)
-            return page_answer(request, session, frame(moment, notice=told, call=call_of(request)))
+            context = frame(moment, notice=told, call=call_of(request), rows=rows_of(request))
+            return page_answer(request, session, context)
 
         return await parts_of(request).sessions.in_thread(render)
 
@@ -176,7 +183,8 @@ def frame_answer(
     """A frame: a change on top of the moment `start` where that is the one before."""
     moment = Moment.of(session, cursor)
     notice = cut_short(session, moment, at) or run_beside(request, moment, notice)
-    return html(request, "frame.html", frame(moment, start, notice=notice, call=call, new_place=new_place))
+    context = frame(moment, start, notice=notice, call=call, rows=rows_of(request), new_place=new_place)
+    return html(request, "frame.html", context)
 
 
 def run_beside(request: Request, moment: Moment, notice: Notice | None) -> Notice | None:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.services.acting import check_alone
+from app.services.branching import leave
 from app.services.errors import ServiceError
 from app.services.recording import Recorder, engine_at
+from app.services.replaying import append_all, connected, with_connector
 from app.services.session import Session, carries_external
 from app.services.sessions import Sessions
+from app.services.storing import keep, same_from
 from engine.actions import Action, AddRequest, Step
 from engine.errors import InputError, LimitError
 from engine.scenario import Limits
@@ -71,7 +74,7 @@ async def _follow(sessions: Sessions, session: Session, at: int, actions: Sequen
         action = actions[moved]
         if session.branch.actions[at + moved] == action:
             moved += 1
-        elif other := await sessions.same_from(session, at + moved, action):
+        elif other := await same_from(sessions, session, at + moved, action):
             await sessions.choose(session, other)
         else:
             break
@@ -84,7 +87,7 @@ async def _rehearse(
     """The record of each of the actions, executed on a copy; those from moment `start` on are checked as new ones."""
     branch, settings = session.branch, sessions.settings
     if connector:
-        simulation = (await sessions.connected(branch.config, branch.actions[:at])).head.simulation
+        simulation = (await connected(sessions, branch.config, branch.actions[:at])).head.simulation
     else:
         simulation = await engine_at(sessions, session, at)
     check = _Checks(simulation, settings.limits, at, start, _added(branch.actions[:start]))
@@ -140,18 +143,18 @@ async def _append(
     """Execute and store them behind the moment `start`, as was rehearsed; returns what a connector has changed."""
     left, changed = session.chosen if start < session.branch.end else "", ""
     if left:
-        await sessions.leave(session, start)
+        await leave(sessions, session, start)
     try:
         await sessions.at_end(session)
         if connector:
-            grown, changed = await sessions.with_connector(session.branch)
+            grown, changed = await with_connector(sessions, session.branch)
             session.replace(grown)
-        await sessions.append_all(session.branch, actions)
+        await append_all(sessions, session.branch, actions, sessions.in_thread)
     except (InputError, ServiceError):
         if left:
             session.drop(left)
         else:
             sessions.forget(session)
         raise
-    await sessions.keep(session, start)
+    await keep(sessions, session, start)
     return changed

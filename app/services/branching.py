@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from app.services.acting import check_alone
-from app.services.errors import BadValueError, UnavailableError
-from app.services.session import SLICE_SECONDS, Branch, Node, Session
-from app.services.sessions import Sessions
+from app.services.errors import BadValueError, TooLongError, UnavailableError
+from app.services.replaying import append_all
+from app.services.session import MOST_BRANCHES, Branch, Node, Session
+from app.services.sessions import Sessions, check_arrived
 from app.services.stored import new_identity
+from app.services.storing import keep
 from app.store import StoreError
-from engine.actions import Action
 from engine.config import EngineConfig
 from engine.errors import InputError
-from engine.scenario import Limits
 
 MAX_NAME = 60
 
@@ -89,20 +86,19 @@ class Branching:
         self._sessions.settings.limits.check_config(config)
         left, parent = session.branch, session.node
         await self._sessions.at_end(session)
-        branch, spent, problem = Branch(config, has_connector=left.has_connector), 0.0, ""
-        while branch.end < left.end and not problem and spent < self._sessions.settings.replay_seconds:
-            problem = await self._sessions.in_thread(
-                partial(_go_on, branch, left.actions, self._sessions.settings.limits)
-            )
-            spent += SLICE_SECONDS
+        branch, problem = Branch(config, has_connector=left.has_connector), ""
+        try:
+            await append_all(self._sessions, branch, left.actions, self._sessions.in_thread)
+        except TooLongError:
+            problem = "Replaying took as long as one request may."
+        except InputError as error:
+            problem = _impossible(branch.end, error)
         taken = {node.name for node in session.living}
         node = Node("", "", config, parent.id, 0, has_own_config=True, branch=branch)
-        self._sessions.add_node(session, node)
+        add_node(session, node)
         if name and name not in taken:
             node.name = name
-        secret = await self._sessions.keep(session, 0)
-        if branch.end < left.end and not problem:
-            problem = "Replaying took as long as one request may."
+        secret = await keep(self._sessions, session, 0)
         return Replayed(node.id, branch.end, left.end, problem, secret)
 
     async def copy(self, session: Session) -> tuple[str, str]:
@@ -129,14 +125,33 @@ def _needed(session: Session) -> set[str]:
     return needed
 
 
-def _go_on(branch: Branch, actions: list[Action], limits: Limits) -> str:
-    """Append the next of the actions for a slice of CPU time; returns what is wrong with the one that can't be."""
-    start = time.thread_time()
-    while branch.end < len(actions) and time.thread_time() - start < SLICE_SECONDS:
-        try:
-            check_alone(actions[branch.end], branch.head.simulation, limits)
-            branch.append(actions[branch.end])
-        except InputError as error:
-            message = error.message if error.message.endswith(".") else f"{error.message}."
-            return f"Action {branch.end + 1} is impossible here: {message[0].lower()}{message[1:]}"
-    return ""
+def _impossible(index: int, error: InputError) -> str:
+    """What is wrong with the action at which a replay under another config ends."""
+    message = error.message if error.message.endswith(".") else f"{error.message}."
+    return f"Action {index + 1} is impossible here: {message[0].lower()}{message[1:]}"
+
+
+async def leave(sessions: Sessions, session: Session, at: int) -> None:
+    """Make a branch that leaves the chosen one at `at`, and choose it; it is stored with its first action."""
+    cursor = await sessions.seek(session, at)
+    check_arrived(cursor, at)
+    parent = session.node
+    branch = await sessions.in_thread(lambda: session.branch.fork_at(cursor))
+    add_node(session, Node("", "", parent.config, parent.id, at, branch=branch))
+
+
+def add_node(session: Session, node: Node) -> None:
+    """Give a new branch an id and a name, and choose it.
+
+    Raises:
+        BadValueError: there are too many.
+    """
+    if len(session.living) >= MOST_BRANCHES:
+        message = f"This session has {MOST_BRANCHES} branches, and Poolscope takes no more."
+        raise BadValueError(message, "branch", "to delete one that is not needed")
+    assert node.branch is not None
+    node.id = node.name = f"b{len(session.nodes) + 1}"
+    node.has_connector, node.is_stored = node.branch.has_connector, False
+    session.nodes[node.id] = node
+    session.nodes_used[node.id] = None
+    session.choose(node.id)

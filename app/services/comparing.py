@@ -70,11 +70,6 @@ def lanes(a: Branch, b: Branch) -> dict[str, Stretches]:
     return {name: _joined(stretch, end) for name, stretch in found.items()}
 
 
-def _shares(branch: Branch) -> list[float]:
-    usable = max(branch.config.num_blocks - 1, 1)
-    return [counts.live / usable for counts in branch.columns.counts]
-
-
 def _joined(found: Stretches, end: int) -> Stretches:
     """Neighbours drawn together, so that no more are left than can be told apart."""
     gap = 1

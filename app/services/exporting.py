@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from app.services.cursor import Cursor
-from app.services.errors import FullError
 from app.services.session import Session
 from app.services.sessions import Sessions
+from app.services.turns import Turns
 
 AT_ONCE: Final = 2
 MOST_WAITING: Final = 8
 
 
-@dataclass(slots=True)
-class Exports:
+class Exports(Turns):
     """Two are made at once, a few wait."""
 
-    sessions: Sessions
-    waiting: int = 0
-    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for one's turn, and have it.
-
-        Raises:
-            FullError: too many wait already.
-        """
-        if self.waiting >= MOST_WAITING:
-            raise FullError("Too many recordings are being made.", "", "to try again in a minute")
-        self.waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self.waiting -= 1
-        try:
-            yield
-        finally:
-            self._room.release()
+    def __init__(self, sessions: Sessions) -> None:
+        super().__init__(AT_ONCE, MOST_WAITING, "Too many recordings are being made.")
+        self.sessions = sessions
 
     async def copy_of(self, session: Session, at: int) -> tuple[Session, Cursor]:
         """An independent copy of a session's chosen branch, with a cursor at the moment `at`.

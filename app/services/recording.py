@@ -138,7 +138,7 @@ class Replays:
         try:
             recorder = await begin()
             while not recorder.is_done:
-                if lines := await self.sessions.in_thread(recorder.slice):
+                if lines := await self.sessions.threads.behind(recorder.slice):
                     yield "".join(f"{line}\n" for line in lines).encode("ascii")
             if recorder.error is not None:
                 if not recorder.written:

@@ -7,10 +7,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.services.appending import Acted
 from app.services.errors import ServiceError
 from app.services.running import Run, RunEnd, Until, recorded, run_slice
 from app.services.session import Session
-from app.services.sessions import Acted, Sessions
+from app.services.sessions import Sessions
+from app.services.storing import keep
 
 PATIENCE: Final = 0.3
 """Seconds of CPU that a run may take before it is answered while it goes on."""
@@ -66,7 +68,7 @@ class Runs:
         A run that takes long is answered with `run.why` "" and goes on by itself.
 
         Raises:
-            ServiceError: as `Sessions.act`.
+            ServiceError: as `act`.
         """
         session.check_place(branch, at)
         if (one := self.find(session.id, branch)) is not None:
@@ -91,7 +93,7 @@ class Runs:
         await self._sessions.in_thread(lambda: run_slice(session.branch, run, settings.limits))
         if not run.why and run.spent >= settings.replay_seconds:
             run.why = "time"
-        return await self._sessions.keep(session, first) if session.branch.end > first else None
+        return await keep(self._sessions, session, first) if session.branch.end > first else None
 
     async def _go_on(self, one: UnderWay, session_id: str, branch: str) -> None:
         """The rest of a run; the lock is let go of between slices, so that others can look, act, and stop it."""

@@ -2,75 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Final, TypeVar
+from typing import Final
 
-from app.services import acting
 from app.services.cursor import Cursor
-from app.services.errors import (
-    BadValueError,
-    NotOwnerError,
-    ServiceError,
-    TooLongError,
-    UnavailableError,
-    UnknownSessionError,
-)
-from app.services.running import RunEnd
-from app.services.session import (
-    MAIN,
-    MOST_BRANCHES,
-    MOST_LOADED,
-    SLICE_SECONDS,
-    Branch,
-    Node,
-    Session,
-    carries_external,
-)
+from app.services.errors import NotOwnerError, UnavailableError, UnknownSessionError
+from app.services.session import MAIN, MOST_LOADED, Branch, Node, Session, carries_external
 from app.services.sources import SESSION, Source, origin_of
-from app.services.stored import branch_row, new_identity, nodes_of, owns, parse_actions, texts_of
+from app.services.stored import nodes_of, owns, parse_actions
+from app.services.threads import Threads
+from app.services.turns import Turns
 from app.settings import Settings
-from app.store import StaleError, Store, StoredSession, StoreError
+from app.store import Store
 from engine.actions import Action
 from engine.config import EngineConfig
-from engine.errors import InputError
-from engine.record import current_state
-from engine.scenario import loads, parse_action
 
-T = TypeVar("T")
-WORKERS: Final = 4
+LINK_SLICE_SECONDS: Final = 0.02
+LIGHT_SECONDS: Final = 0.2
+LINKS_AT_ONCE: Final = 2
+"""Links whose replay takes longer than `LIGHT_SECONDS`: how much memory one needs isn't known before it is through."""
+LINKS_WAITING: Final = 30
 
 
 @dataclass(slots=True)
 class _Loaded:
     """A session in memory, how many use it now, and its weight when it was last used."""
 
-    session: Session | None = None
+    session: Session
     users: int = 0
     weight: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Acted:
-    """What came of acting: the session with the branch to look at chosen, and the moment."""
+@dataclass(slots=True)
+class _Effort:
+    """What one request does to replay: it ends with `turn`, in which a long one has its turn."""
 
-    session: Session
-    at: int
-    secret: str | None = None
-    """If the session is new."""
-    run: RunEnd | None = None
-    left: str | None = None
-    """The branch that was left, where this made another."""
-    connector: str = ""
-    """ "same" or "changed" where everything was replayed with a connector: what the present looks like then."""
+    turn: AsyncExitStack
+    has_turn: bool = False
+    spent: float = 0.0
+    """Seconds of CPU."""
 
 
 class Sessions:
@@ -79,23 +54,19 @@ class Sessions:
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
         self.store = store
+        self.threads = Threads()
+        self.in_thread = self.threads.run
+        self.links = Turns(LINKS_AT_ONCE, LINKS_WAITING, "Too many long links are being opened.")
         self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
-        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="replay")
 
     def close(self) -> None:
         """Let the threads end."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self.threads.close()
 
     @property
     def num_loaded(self) -> int:
         """Sessions in memory."""
         return len(self._loaded)
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run something off the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    # ---- opening
 
     @asynccontextmanager
     async def opened(self, place: Source | str, branch: str | None = MAIN) -> AsyncIterator[Session]:
@@ -106,22 +77,22 @@ class Sessions:
             InputError: a permalink that can't be read.
         """
         source = Source(SESSION, place) if isinstance(place, str) else place
-        key = source.key
-        session_id = source.name if source.is_stored else ""
-        slot = self._loaded.setdefault(key, _Loaded(Session(session_id, "", b"", _nothing())))
+        key, is_stored = source.key, source.is_stored
+        slot = self._loaded.setdefault(key, _Loaded(Session(source.name if is_stored else "", "", b"", _nothing())))
         self._loaded.move_to_end(key)
         slot.users += 1
+        session = slot.session
         try:
-            assert slot.session is not None
-            async with slot.session.lock:
-                if not slot.weight:
-                    await (self._load(slot.session) if session_id else self._read_origin(slot.session, source))
-                slot.weight = slot.weight or 1
-                if branch is not None:
-                    await self.choose(slot.session, slot.session.meant(branch))
-                yield slot.session
-                if slot.weight:
-                    slot.weight = slot.session.weight
+            async with session.lock:
+                with self.threads.ahead() if is_stored else nullcontext():
+                    if not slot.weight:
+                        await (self._load(session) if is_stored else self._read_origin(session, source))
+                    slot.weight = slot.weight or 1
+                    if branch is not None:
+                        await self.choose(session, session.meant(branch))
+                    yield session
+                    if slot.weight:
+                        slot.weight = session.weight
         finally:
             slot.users -= 1
             if not slot.weight and not slot.users:
@@ -138,7 +109,7 @@ class Sessions:
     async def _read_origin(self, session: Session, source: Source) -> None:
         """What a source that nothing stores holds; it is replayed by whoever looks."""
         limits = self.settings.limits
-        origin = await self.in_thread(lambda: origin_of(source, limits, self.store.link))
+        origin = await self.threads.behind(lambda: origin_of(source, limits, self.store.link))
         scenario = origin.scenario
         branch = await self.in_thread(lambda: Branch(scenario.config, scenario.actions, limits=limits))
         session.origin, session.title = origin, origin.title
@@ -198,19 +169,54 @@ class Sessions:
         """The engine at the moment `at`, or as near before it as the time for a replay allows. The lock is held.
 
         The first time all of the branch is replayed: what comes later is shown too, in the marks of the time line.
+
+        Raises:
+            FullError: it is a long link, and too many others wait.
         """
-        branch, spent = session.branch, 0.0
-        while branch.head.at < branch.end and spent < self.settings.replay_seconds:
-            spent += await self.in_thread(partial(branch.advance, branch.head, branch.end))
-        at = min(at, branch.end)  # a link may end earlier than it said
-        cursor = branch.at_hand(at)
-        if cursor is None:
-            cursor = await self.in_thread(lambda: branch.cursor_for(at))
-        while cursor.at < at and spent < self.settings.replay_seconds:
-            spent += await self.in_thread(partial(branch.advance, cursor, at))
+        branch = session.branch
+        async with AsyncExitStack() as turn:
+            effort = _Effort(turn)
+            await self._advance(session, branch.head, branch.end, effort)
+            at = min(at, branch.end)  # a link may end earlier than it said
+            cursor = branch.at_hand(at)
+            if cursor is None:
+                cursor = await self.in_thread(lambda: branch.cursor_for(at))
+            await self._advance(session, cursor, at, effort)
         return cursor
 
-    # ---- acting
+    async def _advance(self, session: Session, cursor: Cursor, at: int, effort: _Effort) -> None:
+        """Replay up to the moment `at` in slices, while there is time.
+
+        A link's slices go behind the sessions, and what takes long waits for its turn.
+        """
+        branch = session.branch
+        while cursor.at < min(at, branch.end) and effort.spent < self.settings.replay_seconds:
+            if session.id:
+                effort.spent += await self.in_thread(partial(branch.advance, cursor, at))
+                continue
+            if effort.spent >= LIGHT_SECONDS and not effort.has_turn:
+                await effort.turn.enter_async_context(self.links.turn())
+                effort.has_turn = True
+            effort.spent += await self.threads.behind(partial(branch.advance, cursor, at, LINK_SLICE_SECONDS))
+
+    async def at_end(self, session: Session) -> None:
+        """Have the whole chosen branch replayed.
+
+        Raises:
+            UnavailableError: it takes longer than one request may.
+        """
+        check_arrived(await self.seek(session, session.branch.end), session.branch.end)
+
+    def admit(self, session: Session) -> None:
+        """Keep a session in memory that has just been stored."""
+        self._loaded[session.id] = _Loaded(session, 0, session.weight)
+        self._unload()
+
+    def forget(self, session: Session) -> None:
+        """What is in memory is ahead of what is stored: load it again next time."""
+        session.branch, session.nodes, session.nodes_used = _nothing(), {}, {}
+        if slot := self._loaded.get(session.id):
+            slot.weight = 0
 
     @asynccontextmanager
     async def acting_on(
@@ -234,208 +240,6 @@ class Sessions:
             own = Session("", session.title, b"", copy, origin=session.origin)
         async with own.lock:  # once it is stored, a run may go on in it while this answer is written
             yield own
-
-    async def act(self, session: Session, branch: str, at: int, action: Action, *, instead: bool = False) -> Acted:
-        """Move on, append or branch, as the rules say.
-
-        Raises:
-            ServiceError: it can't be done here, or by this one, or not stored.
-            InputError: the action is wrong, or impossible now; nothing has changed.
-        """
-        session.check_place(branch, at)
-        if acting.moves(session.branch, at, action, instead=instead):
-            return Acted(session, at + 1)
-        left = branch if at < session.branch.end else None
-        if left:
-            if other := await self.same_from(session, at, action):
-                await self.choose(session, other)
-                return Acted(session, at + 1, left=left)
-            await self.leave(session, at)
-        try:
-            await self.at_end(session)
-            connector = await self._append(session, action)
-        except (InputError, ServiceError):
-            if left:
-                session.drop(left)
-            raise
-        secret = await self.keep(session, at)
-        return Acted(session, session.branch.end, secret, left=left, connector=connector)
-
-    async def _append(self, session: Session, action: Action) -> str:
-        """Execute one more action of the chosen branch; returns what a connector that it brought has changed."""
-        grown, connector = session.branch, ""
-        await self.in_thread(partial(acting.check, grown, action, self.settings.limits))
-        if acting.needs_connector(grown, action):
-            grown, connector = await self.with_connector(grown)
-        await self.in_thread(partial(grown.append, action))
-        session.replace(grown)
-        return connector
-
-    async def with_connector(self, branch: Branch) -> tuple[Branch, str]:
-        """The same actions with a connector from the start, as any later load finds them; and what that changed."""
-        twin = await self.connected(branch.config, branch.actions)
-        states = [await self.in_thread(partial(current_state, one.head.simulation)) for one in (branch, twin)]
-        return twin, "same" if states[0] == states[1] else "changed"
-
-    async def connected(self, config: EngineConfig, actions: Sequence[Action]) -> Branch:
-        """These actions, replayed with a connector though none of them asks for it.
-
-        Raises:
-            BadValueError: one of them is impossible then.
-            TooLongError: it takes longer than one request may.
-        """
-        branch = Branch(config, actions, has_connector=True)
-        try:
-            await self._replay(branch)
-        except InputError as error:
-            message = f"With a connector what was done before can't be replayed: {error}."
-            raise BadValueError(message, "external.tokens") from None
-        return branch
-
-    async def _replay(self, branch: Branch) -> None:
-        spent = 0.0
-        while branch.head.at < branch.end:
-            if spent > self.settings.replay_seconds:
-                message = "Replaying these actions takes longer than one request may."
-                raise TooLongError(message, "actions", "fewer or smaller actions")
-            spent += await self.in_thread(lambda: branch.advance(branch.head, branch.end))
-
-    async def start(self, title: str, config: EngineConfig, actions: Sequence[Action] = ()) -> Acted:
-        """A new session with these actions; whoever asks owns it.
-
-        Raises:
-            InputError: one of the actions can't run on this config; nothing is stored.
-            TooLongError: it takes longer than one request may.
-            UnavailableError: it can't be stored.
-        """
-        limits = self.settings.limits
-        limits.check_config(config)
-        await self.in_thread(lambda: acting.check_all(config, actions, limits))
-        branch = await self.in_thread(lambda: Branch(config, has_connector=carries_external(actions)))
-        await self.append_all(branch, actions)
-        session = Session("", title, b"", branch)
-        return Acted(session, branch.end, await self.keep(session, 0))
-
-    async def append_all(self, branch: Branch, actions: Sequence[Action]) -> None:
-        """Execute actions behind the end of a branch, in slices, each checked once more when its turn comes.
-
-        Raises:
-            InputError: one of them is impossible; those before it were appended.
-            TooLongError: it takes longer than one request may.
-        """
-        left, spent = deque(actions), 0.0
-
-        def some() -> float:
-            start = time.thread_time()
-            while left and time.thread_time() - start < SLICE_SECONDS:
-                acting.check_alone(left[0], branch.head.simulation, self.settings.limits)
-                branch.append(left.popleft())
-            return time.thread_time() - start
-
-        while left:
-            if spent > self.settings.replay_seconds:
-                raise TooLongError(
-                    "These actions take longer than one request may.", "actions", "fewer or smaller ones"
-                )
-            spent += await self.in_thread(some)
-
-    async def same_from(self, session: Session, at: int, action: Action) -> str | None:
-        """A branch that left the chosen one at `at` with this very action: a second click meant that one."""
-        if not session.id:
-            return None
-        others = await self.in_thread(lambda: self.store.first_actions(session.id, session.chosen, at))
-        return next((name for name, text in others if parse_action(loads(text)) == action), None)
-
-    async def leave(self, session: Session, at: int) -> None:
-        """Make a branch that leaves the chosen one at `at`, and choose it; it is stored with its first action."""
-        cursor = await self.seek(session, at)
-        check_arrived(cursor, at)
-        parent = session.node
-        branch = await self.in_thread(lambda: session.branch.fork_at(cursor))
-        self.add_node(session, Node("", "", parent.config, parent.id, at, branch=branch))
-
-    def add_node(self, session: Session, node: Node) -> None:
-        """Give a new branch an id and a name, and choose it.
-
-        Raises:
-            BadValueError: there are too many.
-        """
-        if len(session.living) >= MOST_BRANCHES:
-            message = f"This session has {MOST_BRANCHES} branches, and Poolscope takes no more."
-            raise BadValueError(message, "branch", "to delete one that is not needed")
-        assert node.branch is not None
-        node.id = node.name = f"b{len(session.nodes) + 1}"
-        node.has_connector, node.is_stored = node.branch.has_connector, False
-        session.nodes[node.id] = node
-        session.nodes_used[node.id] = None
-        session.choose(node.id)
-
-    async def at_end(self, session: Session) -> None:
-        """Have the whole chosen branch replayed.
-
-        Raises:
-            UnavailableError: it takes longer than one request may.
-        """
-        check_arrived(await self.seek(session, session.branch.end), session.branch.end)
-
-    async def keep(self, session: Session, first: int) -> str | None:
-        """Store what was appended to the chosen branch from `first` on, or all of a new branch.
-
-        A new session is stored whole, and gets a secret.
-
-        Raises:
-            UnavailableError: it can't be stored; the session will be loaded again as it was.
-        """
-        node, branch = session.node, session.branch
-        secret = None
-        try:
-            if not session.id:
-                secret = await self._create(session)
-            if not node.is_stored:
-                row = branch_row(node)
-                number, own = list(session.nodes).index(node.id), texts_of(branch.actions[node.left_at :])
-                await self.in_thread(lambda: self.store.add_branch(session.id, number, row, own))
-                node.is_stored = True
-            elif secret is None:
-                texts = texts_of(branch.actions[first:])
-                await self.in_thread(lambda: self.store.append(session.id, node.id, first, texts))
-        except (StoreError, StaleError) as error:
-            self.forget(session)
-            raise UnavailableError(
-                "The action could not be stored; nothing has changed.", "", "to try again"
-            ) from error
-        return secret
-
-    async def _create(self, session: Session) -> str:
-        """Store a new session with its branch main."""
-        main = session.nodes[MAIN]
-        assert main.branch is not None
-        session_id, secret, sha256 = new_identity()
-        actions = texts_of(main.branch.actions)
-        stored = StoredSession(session_id, sha256, session.title, json.dumps(main.config.to_json()), tuple(actions))
-        await self.in_thread(lambda: self.store.create(stored, MAIN))
-        session.id, session.secret_sha256, session.origin = session_id, sha256, None
-        self._loaded[session_id] = _Loaded(session, 0, session.weight)
-        self._unload()
-        return secret
-
-    async def delete(self, session: Session) -> None:
-        """Delete a stored session for good. The lock is held.
-
-        Raises:
-            UnavailableError: it can't be deleted now; nothing has changed.
-        """
-        try:
-            await self.in_thread(lambda: self.store.remove(session.id))
-        except StoreError as error:
-            raise UnavailableError("The session could not be deleted.", "", "to try again") from error
-        self.forget(session)
-
-    def forget(self, session: Session) -> None:
-        """What is in memory is ahead of what is stored: load it again next time."""
-        session.branch, session.nodes, session.nodes_used = _nothing(), {}, {}
-        if slot := self._loaded.get(session.id):
-            slot.weight = 0
 
 
 def check_arrived(cursor: Cursor, at: int) -> None:

@@ -8,13 +8,15 @@ export function watchBranches() {
     document.getElementById("go-branches")?.focus();
   };
   document.addEventListener("htmx:after:swap", () => {
+    const script = document.getElementById("figures");
+    if (!script.dataset.closed) {
+      script.dataset.closed = "yes"; // a new frame
+      place.replaceChildren();
+    }
+    if (!place.firstElementChild) return; // to measure has the page laid out at once
     // Under the bar of time, wherever the page is scrolled to; on a phone that bar is below.
     const { top, bottom } = document.getElementById("transport").getBoundingClientRect();
     if (top < innerHeight / 2) place.style.setProperty("--under", `${Math.max(0, bottom)}px`);
-    const script = document.getElementById("figures");
-    if (script.dataset.closed) return;
-    script.dataset.closed = "yes"; // a new frame
-    place.replaceChildren();
   });
   document.getElementById("figures").dataset.closed = "yes";
   document.addEventListener("click", ({ target }) => {

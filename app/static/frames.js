@@ -44,6 +44,7 @@ export function watchFrames(model, show) {
     const query = stop.getAttribute("href").replace(/^[^?]*/, "");
     window.htmx.ajax("GET", `${base}frame${query}&from=${at}`, { target: "#transport", swap: "none" });
   });
+  watchRows();
   // Back to another session or to the start: their pages differ in more than the frame.
   addEventListener("popstate", () => location.reload());
   document.getElementById("figures").dataset.read = "yes";
@@ -112,7 +113,7 @@ async function take(data, model, show, ctx) {
   }
   const single = data.from !== null && data.from !== undefined;
   document.body.classList.toggle("stepped", single && !ctx?.quick);
-  history.replaceState(history.state, "", location.pathname + withSelection(place.query));
+  history.replaceState(history.state, "", location.pathname + withTheRest(place.query));
   await show(model.apply(data));
   toStop();
 }
@@ -147,9 +148,28 @@ function fetchWhole({ base, query }) {
   return window.htmx.ajax("GET", `${base}frame${query}`, { target: "#transport", swap: "none" });
 }
 
-function withSelection(query) {
-  const chosen = new URLSearchParams(location.search).get("sel");
-  return chosen ? `${query}&sel=${encodeURIComponent(chosen).replace("%3A", ":")}` : query;
+/** What the URL says beside the moment: the selection, and whether all rows of the requests are shown. */
+function withTheRest(query) {
+  const said = new URLSearchParams(location.search);
+  const chosen = said.get("sel");
+  const selected = chosen ? `${query}&sel=${encodeURIComponent(chosen).replace("%3A", ":")}` : query;
+  return said.get("rows") === "all" ? `${selected}&rows=all` : selected;
+}
+
+/** Whoever asked for all rows of the requests gets them with each frame, until he asks for fewer. */
+function watchRows() {
+  document.addEventListener("click", ({ target }) => {
+    const rows = target.closest("[data-rows]")?.dataset.rows;
+    if (rows === undefined) return;
+    const url = new URL(location.href);
+    if (rows) url.searchParams.set("rows", rows);
+    else url.searchParams.delete("rows");
+    history.replaceState(history.state, "", url);
+  }, { capture: true });
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    if (new URLSearchParams(location.search).get("rows") !== "all" || /[?&]rows=/.test(ctx.request.action)) return;
+    ctx.request.action += `${ctx.request.action.includes("?") ? "&" : "?"}rows=all`;
+  });
 }
 
 /** What was typed stays, unless the composer itself was sent. */

@@ -14,6 +14,7 @@ import pytest
 from app.gallery import LESSON
 from app.rendering.figures import figures
 from app.rendering.moment import Moment
+from app.services.appending import act
 from app.services.branching import Branching
 from app.services.errors import ServiceError
 from app.services.running import Until
@@ -61,7 +62,7 @@ class Walk:
 
     async def go(self, turns: int) -> None:
         async with self.sessions.acting_on(Source(STORY, LESSON), None) as session:
-            acted = await self.sessions.act(session, "main", 15, Step())
+            acted = await act(self.sessions, session, "main", 15, Step())
             assert acted.secret
             self.id, self.secret = session.id, acted.secret
             self.plain["main"] = session.branch.config, list(session.branch.actions)
@@ -84,7 +85,7 @@ class Walk:
             await self.look(session, at)
         elif kind < 0.8:
             action, instead = an_action(self.rng), self.rng.random() < 0.5
-            acted = await self.sessions.act(session, branch, at, action, instead=instead)
+            acted = await act(self.sessions, session, branch, at, action, instead=instead)
             before = {name: len(had[1]) for name, had in self.plain.items()}
             if session.chosen not in before:
                 self.plain[session.chosen] = config, [*actions[:at], action]
@@ -92,7 +93,7 @@ class Walk:
                 actions.append(action)
             assert acted.at == at + 1
             # The same again only moves there.
-            again = await self.sessions.act(session, session.chosen, at, session.branch.actions[at])
+            again = await act(self.sessions, session, session.chosen, at, session.branch.actions[at])
             assert again.at == at + 1
         elif kind < 0.88:
             await self.runs.begin(session, branch, at, Until("count", self.rng.randint(1, 5)))

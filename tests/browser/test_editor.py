@@ -1,8 +1,8 @@
 """The editor in a browser: mistakes marked while one types, files chosen and dropped, keys; and without JavaScript."""
 
+import base64
 import gzip
 import re
-from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -34,9 +34,9 @@ def selected(page: Page) -> str:
 def drop(page: Page, target: str, name: str, data: bytes) -> None:
     """Drop a file, as a browser tells of it."""
     transfer = page.evaluate_handle(
-        "([name, data]) => { const files = new DataTransfer();"
-        " files.items.add(new File([Uint8Array.from(atob(data), one => one.charCodeAt(0))], name)); return files; }",
-        [name, b64encode(data).decode()],
+        "([name, bytes]) => { const files = new DataTransfer();"
+        " files.items.add(new File([Uint8Array.from(atob(bytes), one => one.charCodeAt(0))], name)); return files; }",
+        [name, base64.b64encode(data).decode()],
     )
     for event in ("dragenter", "dragover", "drop"):
         page.dispatch_event(target, event, {"dataTransfer": transfer})

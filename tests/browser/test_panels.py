@@ -303,3 +303,23 @@ def test_an_id_from_right_to_left_turns_nothing_else(look: Look) -> None:
     }"""
     right, left = verdict.evaluate(script)
     assert left >= right - 1
+
+
+def test_all_rows_of_many_requests_stay_until_fewer_are_asked_for(look: Callable[[Scenario], Watched]) -> None:
+    view = look(crowd([f"r{i}" for i in range(50)], 600, tokens=4))
+    view.open("?at=51", 51)
+    rows = view.page.locator("#requests .row")
+    expect(rows).to_have_count(40)
+    view.page.click("[data-rows=all]")
+    expect(rows).to_have_count(50)
+    view.click("#go-step", 52)
+    expect(rows).to_have_count(50)
+    assert "rows=all" in view.page.url
+    view.page.reload()
+    view.wait(52)
+    expect(rows).to_have_count(50)
+    view.page.click("[data-rows='']")
+    expect(rows).to_have_count(40)
+    view.click("#go-step", 53)
+    expect(rows).to_have_count(40)
+    assert "rows" not in view.page.url

@@ -1,16 +1,15 @@
 """Time on the page: scrubbing, running until, stopping, playing, keys."""
 
 import re
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, expect
 
-from app.main import create_app
+from app.services.links import encode
 from app.settings import Settings
+from tests.browser.conftest import serving
+from tests.browser.scenarios import scenario
 from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
@@ -155,39 +154,24 @@ def test_character_keys_and_their_switch(view: Watched) -> None:
 @pytest.fixture(scope="module")
 def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server on which runs may take long."""
-    settings = Settings(data=tmp_path_factory.mktemp("long"), steps_a_call=18_000)
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), host="127.0.0.1", port=0, log_level="warning"))
-    started = threading.Event()
-    original = server.startup
-
-    async def startup(sockets: object = None) -> None:
-        await original(sockets=None)
-        started.set()
-
-    server.startup = startup  # type: ignore[method-assign]
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    assert started.wait(20)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(20)
+    with serving(tmp_path_factory.mktemp("long"), settings=Settings(steps_a_call=18_000)) as address:
+        yield address
 
 
-def test_a_long_run_shows_how_it_gets_on_and_is_stopped(browser: Browser, long_site: str, tmp_path: Path) -> None:
+def test_a_long_run_shows_how_it_gets_on_and_is_stopped(browser: Browser, long_site: str) -> None:
     context = browser.new_context(base_url=long_site, viewport={"width": 1440, "height": 900})
-    view = Watched(context.new_page(), long_site)
-    view.open("/story/one-call?at=0", 0)
-    for number in range(24):
-        view.page.fill("#add-id", f"l{number}")
-        view.page.fill("#add-tokens", "2")
-        view.page.fill("#add-max_tokens", "3000")
-        view.page.click("#add-send")
-        view.wait(number + 1)
     # Such a pool and the work go on for thousands of steps.
-    view.page.click("#go-branches")
-    view.page.fill("#vary-num_blocks", "9000")
-    view.page.click("li:has(#vary-num_blocks) button")
-    expect(view.page.locator("#notice")).to_contain_text("What if")
+    add = {"do": "add_request", "prompt": {"tokens": 2}, "max_tokens": 3000}
+    long = scenario(
+        {
+            "version": 1,
+            "title": "Long",
+            "config": {"num_blocks": 9000, "max_model_len": 4096},
+            "actions": [{**add, "id": f"l{number}"} for number in range(24)],
+        }
+    )
+    view = Watched(context.new_page(), long_site, home=f"/p/{encode(long, 24)}/")
+    view.open("?at=24", 24)
     view.page.click("#go-run")
     running = view.page.locator("#notice", has_text="of at most 18000 so far")
     expect(running).to_be_visible()

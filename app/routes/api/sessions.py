@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from app.routes.answers import address_of, parts_of
 from app.routes.api.asked import PLACE_KEYS, Query, actions_in_body, owned, place_in_body, read_object
+from app.services import appending, storing
 from app.services.batch import Done, act_all
 from app.services.links import encode
 from app.services.public_url import PublicUrl
@@ -30,7 +31,7 @@ async def create(request: Request) -> Response:
     Query.of(request)
     parts, body = parts_of(request), await request.body()
     scenario = await parts.sessions.in_thread(lambda: read_scenario(body, tokenize))
-    acted = await parts.sessions.start(scenario.title, scenario.config, scenario.actions)
+    acted = await appending.start(parts.sessions, scenario.title, scenario.config, scenario.actions)
     links = links_of(address_of(request), acted.session.id, acted.at)
     told = {"id": acted.session.id, "secret": acted.secret, "branch": MAIN, "at": acted.at, "links": links}
     return answer(dumps(told), 201, {"location": links["session"], "cache-control": "no-store"})
@@ -88,7 +89,7 @@ async def delete(request: Request, session_id: str) -> Response:
     """Delete a session for good."""
     Query.of(request)
     async with owned(request, session_id, None) as session:
-        await parts_of(request).sessions.delete(session)
+        await storing.delete(parts_of(request).sessions, session)
     return Response(status_code=204)
 
 

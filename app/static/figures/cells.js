@@ -37,7 +37,7 @@ export class Cells {
   add(cell) {
     const { x, y, w, h, kind } = cell;
     if (cell.block !== undefined) this.hits.push(cell);
-    if (this.#hidden(y, h)) return;
+    if (!this.sees(y, h)) return;
     if (kind === "held") this.#held(cell);
     else if (kind === "lookahead") this.lines.lookahead.rectangle(x, y, w, h, this.radius);
     else if (kind !== "ring") this.#plain(cell, kind === "cached" || kind === "null" ? kind : "empty");
@@ -55,8 +55,9 @@ export class Cells {
     return quiet && kind === "held";
   }
 
-  #hidden(y, h) {
-    return this.clip !== null && (y + h < this.clip[0] || y > this.clip[1]);
+  /** Whether any of this height is in sight. */
+  sees(y, h) {
+    return this.clip === null || (y + h >= this.clip[0] && y <= this.clip[1]);
   }
 
   #plain({ x, y, w, h }, name) {
@@ -114,7 +115,7 @@ export class Cells {
 
   /** Words beside the cells: a text, or pieces [text, bold]. */
   note(x, y, words, { tone = "ink3", anchor = "start", size = 12 } = {}) {
-    if (this.#hidden(y - 10, 20)) return;
+    if (!this.sees(y - 10, 20)) return;
     this.words.add(x, y, typeof words === "string" ? [[words, false]] : words, { tone, anchor, size });
   }
 
@@ -126,7 +127,7 @@ export class Cells {
 
   link(points) {
     const ys = points.map(([, y]) => y);
-    if (!this.#hidden(Math.min(...ys), Math.max(...ys) - Math.min(...ys))) this.lines.links.line(points);
+    if (this.sees(Math.min(...ys), Math.max(...ys) - Math.min(...ys))) this.lines.links.line(points);
   }
 
   /** An arrow upwards: what moved came or went this way. */
@@ -141,7 +142,7 @@ export class Cells {
   }
 
   swatch(x, y, hue, size = 11) {
-    if (this.#hidden(y, size)) return;
+    if (!this.sees(y, size)) return;
     this.owners[hue].rectangle(x, y, size, size, 1.2);
     this.#texture(hue, box(x, y, size, size));
   }

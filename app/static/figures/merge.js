@@ -5,7 +5,7 @@ const TABLE_EDGE = 200; // the server tells so many first and last entries of a 
 /** Cells are [entry, block, kind, filled, changed, hashed]. */
 export function mergeTables(tables, changes, gone = []) {
   const kept = new Map();
-  for (const table of tables) kept.set(keyOf(table.request, table.group), { ...table, cells: table.cells.map(unringed) });
+  for (const table of tables) kept.set(keyOf(table.request, table.group), unringed(table));
   for (const [request, group] of gone) kept.delete(keyOf(request, group));
   for (const { whole, cells, ...head } of changes) {
     const key = keyOf(head.request, head.group);
@@ -15,18 +15,21 @@ export function mergeTables(tables, changes, gone = []) {
   return [...kept.values()].sort((a, b) => a.request - b.request || a.group - b.group);
 }
 
-function unringed(cell) {
-  if (!cell[4]) return cell;
-  const copy = cell.slice();
-  copy[4] = 0;
-  return copy;
+/** A table in which nothing is ringed: itself, where nothing was. */
+function unringed(table) {
+  if (!table.cells.some((cell) => cell[4])) return table;
+  return { ...table, cells: table.cells.map((cell) => (cell[4] ? cell.with(4, 0) : cell)) };
 }
 
+/** Both are in order of entries, and what changes stands mostly at the end. */
 function mergeCells(before, changes, total) {
-  const cells = new Map(before.map((cell) => [cell[0], cell]));
-  for (const cell of changes) cells.set(cell[0], cell);
-  const told = (entry) => entry < total && (entry < TABLE_EDGE || entry >= total - TABLE_EDGE);
-  return [...cells.values()].filter(([entry]) => told(entry)).sort((a, b) => a[0] - b[0]);
+  const cells = before.slice();
+  for (const cell of changes) {
+    let at = cells.length;
+    while (at && cells[at - 1][0] >= cell[0]) at -= 1;
+    cells.splice(at, cells[at]?.[0] === cell[0] ? 1 : 0, cell);
+  }
+  return cells.filter(([entry]) => entry < total && (entry < TABLE_EDGE || entry >= total - TABLE_EDGE));
 }
 
 function keyOf(request, group) {

@@ -20,7 +20,7 @@ export class Model {
   /** Take a frame's data; returns the names of the panels that have to be drawn again. */
   apply(data) {
     const whole = data.from === null || data.from === undefined;
-    const touched = new Set(PANELS.filter((name) => name in data && !same(drawn(name, this), drawn(name, data))));
+    const touched = new Set(PANELS.filter((name) => name in data && this.#differs(name, data, whole)));
     if (whole) this.pool = new Pool(data.pool.num_blocks, data.pool.block_size);
     this.requests = whole ? data.requests : [...this.requests, ...(data.requests_added ?? [])];
     if (whole) this.groups = data.groups;
@@ -38,6 +38,12 @@ export class Model {
     if (whole || cleared || data.pool?.cells.length) touched.add("pool");
     if (whole || this.series) touched.add("series"); // the needle moves
     return touched;
+  }
+
+  /** Whether a panel shows something else then; what comes as a change of a list does, unless the list is empty. */
+  #differs(name, data, whole) {
+    if (!whole && name === "tables") return this.tables.length + data.tables.length > 0;
+    return (!whole && name === "hashes") || !same(drawn(name, this), drawn(name, data));
   }
 
   /** The blocks that a request holds: all that the pool tells of (a block names two holders) and its tables. */

@@ -112,6 +112,7 @@ function chosenCells(table, room) {
 }
 
 function label(cells, table, model, { y, folded, several, narrow, first, label: place }) {
+  if (!cells.sees(y, 36)) return; // to measure a name costs more than to draw it
   const name = fitText(table.id, place.name, { size: 12.5, bold: true });
   if (first) {
     cells.swatch(1.5, y + 4, table.request % 8);
