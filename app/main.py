@@ -13,7 +13,21 @@ from starlette_compress import CompressMiddleware, add_compress_type
 
 from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
 from app.rendering.gallery import gallery as rendered_gallery
-from app.routes import acts, api, branches, compare, config, downloads, draft, edit, gallery, pages, panels, share
+from app.routes import (
+    acts,
+    api,
+    branches,
+    compare,
+    config,
+    downloads,
+    draft,
+    edit,
+    gallery,
+    pages,
+    panels,
+    share,
+    words,
+)
 from app.routes.answers import JSON_LINES, Parts
 from app.routes.errors import add_handlers
 from app.services.branching import Branching
@@ -52,7 +66,7 @@ def create_app(settings: Settings) -> ASGIApp:
     replays, exports = Replays(sessions), Exports(sessions)
     app.state.parts = Parts(settings, store, sessions, runs, Branching(sessions), replays, exports, templates)
     add_handlers(app)
-    for part in (gallery, pages, panels, draft, config, edit, acts, branches, compare, share, downloads, api):
+    for part in (gallery, pages, panels, draft, config, edit, acts, branches, compare, share, downloads, words, api):
         app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []

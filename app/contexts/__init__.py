@@ -36,6 +36,7 @@ from app.contexts.gallery import (
     StoryCard,
     TopicLink,
 )
+from app.contexts.glossary import GlossaryContext, Meaning, MeaningGroup
 from app.contexts.moment import (
     BarPart,
     FinishedRow,
@@ -117,6 +118,7 @@ __all__ = [
     "Formula",
     "FrameContext",
     "GalleryContext",
+    "GlossaryContext",
     "HashLine",
     "Inlined",
     "KVEvent",
@@ -126,6 +128,8 @@ __all__ = [
     "Log",
     "Mark",
     "Marked",
+    "Meaning",
+    "MeaningGroup",
     "MiniCell",
     "Miniature",
     "Next",

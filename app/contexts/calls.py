@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.contexts.glossary import Meaning
 from app.contexts.moment import BarPart, Words
 
 
@@ -14,6 +15,8 @@ class Term:
     sign: str
     value: int
     name: str
+    word: str
+    """The key of its meaning in the glossary."""
     wrong: bool = False
     """The part of a test that does not fit."""
     blocks: tuple[int, ...] = ()
@@ -91,6 +94,8 @@ class Stage:
     bar: UnitBar | None
     rows: tuple[ChipRow, ...]
     note: str
+    meanings: tuple[Meaning, ...]
+    """Of the stage itself, then of the names in its formulas and its bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,8 @@ class Call:
     layout: tuple[BarPart, ...]
     """comp, new_comp, ext_comp, new, lookahead (always all five, in tokens), then later."""
     ticks: tuple[LayoutTick, ...]
+    meanings: tuple[Meaning, ...]
+    """Of the parts of the layout."""
     rows: tuple[LayoutRow, ...]
     """The blocks beneath the layout, a row a group."""
     stages: tuple[Stage, ...]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from app.contexts.glossary import MeaningGroup
 from app.contexts.moment import Words
 
 
@@ -108,5 +109,6 @@ class CompareContext:
     """The same of what is drawn over time."""
     more: str
     """What is said of requests that are not listed; "" where all are."""
+    glossary: tuple[MeaningGroup, ...]
     data: Markup
     """What the pictures are drawn from, as JSON that may stand in a script element."""

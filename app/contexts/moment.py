@@ -33,6 +33,8 @@ class View:
     """`?branch=main&at=K` of this moment."""
     summary: str
     """The config in a few words: "101 blocks of 16 tokens, watermark 5 blocks"."""
+    makes: str = ""
+    """What acting here makes, in a sentence: a branch, a session of one's own, or both; "" where it only goes on."""
     recorded: bool = False
     """It stands in a file: there is no server that could be asked anything or told to act."""
 

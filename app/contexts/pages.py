@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from app.contexts.calls import Calls
+from app.contexts.glossary import MeaningGroup
 from app.contexts.moment import Log, Requests, Transport, View, WhyLink, Words
 
 
@@ -204,6 +205,7 @@ class PageContext:
     tour: Tour | None
     most_bytes: int
     """The largest file that may be dropped on the page."""
+    glossary: tuple[MeaningGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.contexts import Call, Calls, CallTab, Next, Piece, Words
+from app.rendering.glossary import meanings
 from app.rendering.layout import layout_parts, layout_room, layout_rows, layout_ticks
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import waits_for_state
@@ -77,6 +78,7 @@ def call_context(moment: Moment, trace: StepTrace, index: int) -> Call:
         _granted_detail(call) if call.granted else _refused_detail(moment, call),
         parts,
         layout_ticks(parts, layout_room(parts, rows)),
+        meanings(*(part.kind for part in parts)),
         rows,
         stages(moment, call),
         None if call.granted else _next(moment, trace, index),

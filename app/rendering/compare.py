@@ -8,6 +8,7 @@ from app.contexts import AspectRow, CompareContext, Marked, Setting, Side
 from app.rendering.compare_figures import Compared, compare_data
 from app.rendering.compare_requests import chosen, compared, here
 from app.rendering.figures import as_json
+from app.rendering.glossary import GLOSSARY
 from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.parting import sentence
@@ -67,6 +68,7 @@ def compare(a: Seen, b: Seen, at: int, start: int) -> CompareContext:
         aspects=tuple(_aspects(a.moment, b.moment)),
         over=tuple(_over(a.moment, b.moment)),
         more=names.more,
+        glossary=GLOSSARY,
         data=as_json(compare_data(a, b, told, at, names.shown)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from app.rendering.held import held_table
 from app.rendering.moment import Moment
 from engine.call_trace import CallTrace
 
@@ -26,9 +27,9 @@ class Counted:
 
 def counted(moment: Moment, call: CallTrace, group: int) -> Counted:
     """What the terms of a group's count stand for."""
-    table = moment.manager.get_blocks(call.request)
+    table = held_table(moment, call, group).blocks
     new = len(call.new_blocks[group]) if call.new_blocks else 0
-    before = table[group][: len(table[group]) - new] if call.comp and call.granted and group < len(table) else ()
+    before = table[: len(table) - new] if call.comp else ()
     hits = call.hit_blocks[group] if group < len(call.hit_blocks) else ()
     idle = [touched.block for touched in call.touched if touched.group == group and touched.place is not None]
     return Counted(

@@ -14,16 +14,23 @@ NAMES: Final = ("usage", "hit", "free", "running", "waiting", "preemptions")
 
 
 def usage(moment: Moment) -> Data:
-    """`kv_cache_usage_perc` now and before, and where the watermark lies on that scale."""
+    """`kv_cache_usage_perc` now and before, and where the watermark lies on that scale, or why nowhere."""
     pool = moment.pool
     usable = pool.num_blocks - 1
     watermark = moment.cursor.simulation.config.watermark_blocks
     was = moment.applied.before.live / usable if moment.applied and usable else None
+    at = 1 - watermark / usable if watermark and usable else None
     return {
         "now": round(pool.get_usage(), 9),
         "was": None if was is None else round(was, 9),
-        "watermark_at": 1 - watermark / usable if watermark and usable else None,
+        "watermark_at": at,
+        "mark": _no_mark(moment) if at is None else f"watermark at {at:.2f}",
     }
+
+
+def _no_mark(moment: Moment) -> str:
+    """Why the gauge has no mark: an admission may take the last free block (5.2)."""
+    return "watermark under 1 block" if moment.cursor.simulation.config.watermark else "no watermark"
 
 
 def blocks(moment: Moment) -> Data:
@@ -79,7 +86,9 @@ def gauge_alts(moment: Moment) -> dict[str, str]:
     counts = moment.counts
     usable = moment.pool.num_blocks - 1
     share = f"{round(moment.pool.get_usage(), 4):g}"
-    words = {"usage": f"{counts.live} of {count(usable, 'usable block')} held: {share} of the pool is used."}
+    mark = usage(moment)["mark"]
+    told = f"{counts.live} of {count(usable, 'usable block')} held: {share} of the pool is used"
+    words = {"usage": f"{told}; {mark}."}
     before = moment.applied.before if moment.applied else counts
     words["blocks"] = (
         f"{counts.live} held, {counts.cached} free but cached, {counts.empty} free and empty; "

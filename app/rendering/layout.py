@@ -7,6 +7,7 @@ from typing import Final
 
 from app.contexts import BarPart, Chip, LayoutRow, LayoutTick
 from app.rendering.groups import short_name
+from app.rendering.held import held_table
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import MOST_GROUPS
 from engine.call_trace import CallTrace
@@ -72,34 +73,31 @@ def layout_rows(moment: Moment, call: CallTrace, parts: Sequence[BarPart]) -> tu
 
 def _row(moment: Moment, call: CallTrace, group: int, tokens: int, label: str) -> LayoutRow:
     size = moment.cursor.simulation.config.groups[group].block_size
-    new = call.new_blocks[group] if call.new_blocks else ()
-    table = _table(moment, call, group)
-    total = max(-(-tokens // size), len(table))
+    new = len(call.new_blocks[group]) if call.new_blocks else 0
+    table = held_table(moment, call, group)
+    total = max(-(-tokens // size), len(table.blocks))
+    old = len(table.blocks) - new
     if total > MOST_CELLS:
-        return LayoutRow(label, size, total, len(table) - len(new), len(new), (), (), ids=False)
-    hit = moment.history.hit_blocks.get(call.request, ())
-    hits = hit[group] if group < len(hit) else 0
-    end = call.comp + call.new_comp + call.ext_comp + call.new
+        return LayoutRow(label, size, total, old, new, (), (), ids=False)
+    hits = _hits(moment, call, group)
+    end = call.comp + call.new_comp + call.ext_comp + call.new * call.granted
     chips = [
-        _chip(moment, block, entry < hits, min(max(end - entry * size, 0), size) / size)
-        for entry, block in enumerate(table)
+        Chip(
+            block,
+            table.is_hashed(moment, block),
+            entry < hits,
+            block in moment.changed,
+            table.holders(moment, call.request, block),
+            min(max(end - entry * size, 0), size) / size,
+        )
+        for entry, block in enumerate(table.blocks)
     ]
-    old = len(table) - len(new)
-    return LayoutRow(label, size, total, old, len(new), tuple(chips[:old]), tuple(chips[old:]), ids=total <= MOST_IDS)
+    return LayoutRow(label, size, total, old, new, tuple(chips[:old]), tuple(chips[old:]), ids=total <= MOST_IDS)
 
 
-def _table(moment: Moment, call: CallTrace, group: int) -> Sequence[int]:
-    """The table when the call returned: what the request held since, cut to what it had then."""
-    if not call.granted or call.new_blocks is None:
-        return ()
-    tables = moment.manager.get_blocks(call.request)
-    if group < len(tables) and tables[group]:
-        return tables[group]
-    # It left or was preempted in the same step: only what this call brought is known.
-    hits = call.hit_blocks[group] if group < len(call.hit_blocks) else ()
-    return (*hits, *call.new_blocks[group])
-
-
-def _chip(moment: Moment, block: int, hit: bool, filled: float) -> Chip:
-    hashed = moment.pool.block_hash[block] is not None
-    return Chip(block, hashed, hit, block in moment.changed, tuple(moment.holders(block)), filled)
+def _hits(moment: Moment, call: CallTrace, group: int) -> int:
+    """How many of its first blocks the request hit when it was admitted."""
+    hit = moment.history.hit_blocks.get(call.request)
+    if hit is not None:
+        return hit[group] if group < len(hit) else 0
+    return len(call.hit_blocks[group]) if call.granted and group < len(call.hit_blocks) else 0

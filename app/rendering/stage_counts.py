@@ -43,7 +43,7 @@ def count_formulas(moment: Moment, call: CallTrace) -> tuple[Formula, ...]:
         row = tuple(_terms(terms, main if is_state else test.tokens, spec, blocks, waits=_never_fits(terms, never)))
         rows.append(Formula(short_name(config, group) if len(config.groups) > 1 else "", row))
     if len(config.groups) > 1:
-        rows.append(_sum(moment, test, "to take"))
+        rows.append(_sum(moment, test, "to take", "to-take"))
     return tuple(rows)
 
 
@@ -52,34 +52,40 @@ def _terms(terms: CountTerms, tokens: int, spec: GroupConfig, blocks: Counted, *
     is_state = spec.kind == "mamba" and spec.mamba_cache_mode == "align"
     covered = terms.hits if is_state else max(terms.skipped - terms.held, terms.hits)
     extra = f" + {spec.num_speculative_blocks}" if spec.num_speculative_blocks else ""
-    yield Term("", terms.need, f"⌈{tokens} ÷ {spec.block_size}⌉{extra}")
+    yield Term("", terms.need, f"⌈{tokens} ÷ {spec.block_size}⌉{extra}", "need")
     nulls = min(blocks.nulls, terms.held)
     held = f"held, {nulls} of them null" if nulls else "held"
-    yield Term("−", terms.held, held, blocks=blocks.held)
+    yield Term("−", terms.held, held, "held-before", blocks=blocks.held)
     is_hit = covered <= terms.hits
-    yield Term("−", covered, "hit" if is_hit else "skipped", blocks=blocks.hits if is_hit else ())
+    word = "hit" if is_hit else "skipped"
+    yield Term("−", covered, word, word, blocks=blocks.hits if is_hit else ())
     left = terms.need - terms.held - covered
     if not waits and terms.fresh != left:
-        yield Term("→", terms.fresh, "never below 0" if terms.fresh > left else "states needed")
-    yield Term("+", terms.idle_hits, "idle hit" if terms.idle_hits == 1 else "idle hits", blocks=blocks.idle)
+        name, word = ("never below 0", "no-less") if terms.fresh > left else ("states needed", "states")
+        yield Term("→", terms.fresh, name, word)
+    idle = "idle hit" if terms.idle_hits == 1 else "idle hits"
+    yield Term("+", terms.idle_hits, idle, "idle-hits", blocks=blocks.idle)
     if terms.copies:
-        yield Term("+", terms.copies, "copy" if terms.copies == 1 else "copies")
-    yield Term("=", terms.total, "must wait" if waits else "to take", waits, () if waits else blocks.taken)
+        yield Term("+", terms.copies, "copy" if terms.copies == 1 else "copies", "copies")
+    if waits:
+        yield Term("=", terms.total, "must wait", "must-wait", wrong=True)
+    else:
+        yield Term("=", terms.total, "to take", "to-take", blocks=blocks.taken)
 
 
 def gate_formulas(moment: Moment, test: FitTest) -> tuple[Formula, ...]:
     """With several groups: what each would take of the whole sequence; windows never hold all of it."""
-    return (_sum(moment, test, "in all"),) if len(test.terms) > 1 else ()
+    return (_sum(moment, test, "in all", "in-all"),) if len(test.terms) > 1 else ()
 
 
-def _sum(moment: Moment, test: FitTest, name: str) -> Formula:
+def _sum(moment: Moment, test: FitTest, name: str, word: str) -> Formula:
     """As 4 + 2 = 6."""
     config = moment.cursor.simulation.config
     parts = [
-        Term("+" if group else "", terms.total, short_name(config, group))
+        Term("+" if group else "", terms.total, short_name(config, group), "group")
         for group, terms in enumerate(islice(test.terms, MOST_GROUPS))
     ]
     if len(test.terms) > MOST_GROUPS:
         rest = sum(terms.total for terms in test.terms[MOST_GROUPS:])
-        parts.append(Term("+", rest, f"{len(test.terms) - MOST_GROUPS} more groups"))
-    return Formula("", (*parts, Term("=", test.needed, name)))
+        parts.append(Term("+", rest, f"{len(test.terms) - MOST_GROUPS} more groups", "group"))
+    return Formula("", (*parts, Term("=", test.needed, name, word)))

@@ -9,6 +9,7 @@ from typing import Final
 
 from app.contexts import Chip, ChipRow, Formula, Stage, Term, UnitBar, UnitPart
 from app.rendering.counted import taken
+from app.rendering.glossary import meanings
 from app.rendering.groups import group_name
 from app.rendering.moment import Moment
 from app.rendering.stage_counts import WAITS, count_formulas, gate_formulas, waits_for_state
@@ -33,6 +34,9 @@ TITLES: Final = {
     "hash": ("Hash", "the blocks now full"),
     "return": ("Return", "the new blocks"),
 }
+
+UNITS: Final = {"idle": "idle-hits", "new": "new-blocks", "watermark": "watermark", "reserved": "reserved"}
+"""Part of a test's bar -> its word in the glossary."""
 
 
 def stages(moment: Moment, call: CallTrace) -> tuple[Stage, ...]:
@@ -68,7 +72,11 @@ def _stage(
     title, usual = TITLES[name]
     is_test = name in ("gate", "check")
     words = usual if about is None else about
-    return Stage(name, title, words, side, is_test, ran, passed, tuple(formulas), bar, tuple(rows), note)
+    formulas = tuple(formulas)
+    terms = [term.word for formula in formulas for term in formula.terms]
+    units = [UNITS[part.kind] for part in bar.parts] if bar else []
+    told = meanings(name, *terms, *units)
+    return Stage(name, title, words, side, is_test, ran, passed, formulas, bar, tuple(rows), note, told)
 
 
 def _not_reached(moment: Moment, name: str, call: CallTrace) -> Stage:
@@ -85,7 +93,7 @@ def _gate(moment: Moment, call: CallTrace) -> Stage:
     assert test is not None
     name = f"for all {count(test.tokens, 'token')}"
     note = WAITS if not test.passes and waits_for_state(moment, call) else _no_watermark(moment, test)
-    formulas = (*gate_formulas(moment, test), _test(test, name))
+    formulas = (*gate_formulas(moment, test), _test(test, name, "whole"))
     return _stage("gate", passed=test.passes, formulas=formulas, bar=None if note == WAITS else _bar(test), note=note)
 
 
@@ -101,19 +109,19 @@ def _check(_moment: Moment, call: CallTrace) -> Stage:
     test = call.check
     assert test is not None
     note = "reserved: what requests that load or prefill still need" if test.reserved else ""
-    formula = _test(test, "to take", taken(call), reserved=True)
+    formula = _test(test, "to take", "to-take", taken(call), reserved=True)
     return _stage("check", passed=test.passes, formulas=[formula], bar=_bar(test), note=note)
 
 
-def _test(test: FitTest, name: str, blocks: tuple[int, ...] = (), *, reserved: bool = False) -> Formula:
+def _test(test: FitTest, name: str, word: str, blocks: tuple[int, ...] = (), *, reserved: bool = False) -> Formula:
     wrong = not test.passes
     terms = [
-        Term("", test.needed, name, blocks=blocks),
-        Term("+", test.headroom, "watermark"),
-        Term(">" if wrong else "≤", test.free, "free", wrong),
+        Term("", test.needed, name, word, blocks=blocks),
+        Term("+", test.headroom, "watermark", "watermark"),
+        Term(">" if wrong else "≤", test.free, "free", "free", wrong),
     ]
     if reserved:
-        terms.append(Term("−", test.reserved, "reserved"))
+        terms.append(Term("−", test.reserved, "reserved", "reserved"))
     return Formula("", tuple(terms))
 
 

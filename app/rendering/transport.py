@@ -32,7 +32,17 @@ def view(moment: Moment) -> View:
     """Which moment is shown."""
     summary = config_summary(moment.cursor.simulation.config)
     end = len(moment.actions)
-    return View(moment.base, moment.title, moment.branch, moment.at, end, moment.query(moment.at), summary)
+    query = moment.query(moment.at)
+    return View(moment.base, moment.title, moment.branch, moment.at, end, query, summary, _makes(moment, end))
+
+
+def _makes(moment: Moment, end: int) -> str:
+    """What an action that isn't recorded here makes: as "This makes a branch from action 5."."""
+    branch = f"a branch from {f'action {moment.at}' if moment.at else 'the start'}" if moment.at < end else ""
+    if moment.session_id:
+        return f"This makes {branch}." if branch else ""
+    own = "a session of your own"
+    return f"This makes {own}, with {branch}." if branch else f"This makes {own}."
 
 
 def config_summary(config: EngineConfig) -> str:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.contexts import DownloadsContext, RecordingContext
 from app.inlining import inlined
 from app.rendering.downloads import files
+from app.rendering.glossary import GLOSSARY
 from app.rendering.moment import Moment
 from app.rendering.recording import Recording, check_length
 from app.rendering.tour import tour
@@ -136,6 +137,7 @@ def _page(request: Request, recording: Recording) -> bytes:
         select="",
         tour=tour(story, frame.view, "") if story is not None else None,
         most_bytes=parts.settings.max_body,
+        glossary=GLOSSARY,
         inlined=inlined(),
         first=recording.first,
         last=recording.last,

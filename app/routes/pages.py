@@ -15,6 +15,7 @@ from starlette.responses import Response
 from app.contexts import FrameContext, Notice, PageContext
 from app.rendering.block_card import block_card
 from app.rendering.frame import frame
+from app.rendering.glossary import GLOSSARY
 from app.rendering.moment import Moment
 from app.rendering.notices import CONNECTOR, came_notice, cut_short, run_notice, under_way
 from app.rendering.tour import tour
@@ -146,7 +147,7 @@ def page_answer(request: Request, session: Session, context: FrameContext, statu
     told = tour(story, context.view, request.query_params.get("sel", "")) if story is not None else None
     may_act, page = is_owner(request, session), source.opened.page
     most = parts_of(request).settings.max_body
-    around = PageContext(context, may_act, source.embedded, here, base, page, select, told, most)
+    around = PageContext(context, may_act, source.embedded, here, base, page, select, told, most, GLOSSARY)
     return html(request, "page.html", around, status)
 
 

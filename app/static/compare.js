@@ -5,6 +5,7 @@ import { watchKeys, watchSlider } from "./compare/keys.js";
 import { Pointing } from "./compare/pointing.js";
 import { Model } from "./figures/model.js";
 import { toggleTheme } from "./figures/theme.js";
+import { watchSheet } from "./sheet.js";
 
 const models = [new Model(), new Model()];
 const figures = new Figures(models);
@@ -35,8 +36,8 @@ document.addEventListener("htmx:after:swap", async () => {
   keepAddress();
 });
 document.getElementById("theme").addEventListener("click", toggleTheme);
-document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
 watchKeys(pointing);
+watchSheet();
 await show();
 // Tests look at the same objects as the page.
 window.poolscope = { models, figures };

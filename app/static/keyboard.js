@@ -40,7 +40,7 @@ export function watchKeys(selection, panels) {
       if (!selection.close() && !panels.closeProbe()) panels.leaveEnlarged();
       return;
     }
-    if (event.target.closest("input, select, textarea, summary, [contenteditable]")) return;
+    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
     const grid = event.target.closest(".figure[tabindex]");
     if (grid) {
       if (selection.move(grid, event.key)) event.preventDefault();
@@ -70,8 +70,8 @@ function nextChip(chip, step) {
   return all[all.indexOf(chip) + step];
 }
 
-/** Space presses a focused button or link; lists that scroll keep their keys. */
+/** Space presses a focused button or link, or opens what is folded; lists that scroll keep their keys. */
 function ownsKey({ key, target }) {
-  if (key === " ") return target.closest("button, a");
+  if (key === " ") return target.closest("button, a, summary");
   return (key === "Home" || key === "End") && target.closest("ol[tabindex]");
 }

@@ -7,6 +7,7 @@ import { Model } from "./figures/model.js";
 import { toggleTheme } from "./figures/theme.js";
 import { say, watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
+import { watchMeanings } from "./meanings.js";
 import { Panels } from "./panels.js";
 import { watchPictures } from "./pictures.js";
 import { Selection } from "./selection.js";
@@ -14,6 +15,7 @@ import { watchBranches } from "./branches.js";
 import { watchComposer } from "./composer.js";
 import { refusal, watchDrops } from "./editor/files.js";
 import { watchShare } from "./share.js";
+import { watchSheet } from "./sheet.js";
 import { watchTime } from "./time.js";
 import { Tour } from "./tour.js";
 
@@ -35,8 +37,6 @@ async function show(names) {
 
 function watchPage() {
   document.getElementById("theme")?.addEventListener("click", toggleTheme);
-  const keys = document.getElementById("keys");
-  document.getElementById("help")?.addEventListener("click", () => keys.showModal());
   document.addEventListener("click", (event) => {
     if (event.target.closest(".card .close")) selection.close();
   });
@@ -62,6 +62,8 @@ await show(model.apply(JSON.parse(document.getElementById("figures").textContent
 watchPage();
 watchFrames(model, show);
 watchKeys(selection, panels);
+watchSheet();
+watchMeanings();
 watchTime(model);
 watchBranches();
 watchComposer();

@@ -24,12 +24,14 @@ function fold(menu) {
 
 /** The picture of a figure as a blob, with the name of its file. */
 export async function picture(figures, name, kind) {
-  const { pictureOf, pngOf } = await import("./figures/picture.js"); // not before somebody wants one
+  // Not before somebody wants one.
+  const [{ pictureOf, pngOf }, { legendFigure }] = await Promise.all([import("./figures/picture.js"), import("./figures/legend.js")]);
   const { model } = figures;
   const title = document.querySelector("h1").textContent;
   const head = document.getElementById(`${name}-head`).textContent;
   const moment = `${title}, ${document.querySelector("#time-where b").textContent}`;
-  const svg = await pictureOf(figures.whole(name), figures.hosts[name], { head, moment, told: model.alt?.[name] ?? "" });
+  const figure = figures.whole(name);
+  const svg = await pictureOf(figure, figures.hosts[name], { head, moment, told: model.alt?.[name] ?? "", legend: legendFigure(name, figure, model) });
   const blob = kind === "png" ? await pngOf(svg) : new Blob([svg], { type: "image/svg+xml" });
   return { blob, file: `${fileName(title)}-${name}-after-${model.at}.${kind}` };
 }

@@ -46,7 +46,7 @@ def test_admission_takes_13_though_7_blocks_are_new(client: TestClient) -> None:
     cells = table(data, "R")["cells"]
     assert [cell[2] for cell in cells] == ["hit"] * 8 + ["new"] * 7
     assert cells[-1] == [14, 73, "new", 4, 1, 0]
-    assert data["usage"] == {"now": 0.73, "was": 0.6, "watermark_at": 0.95}
+    assert data["usage"] == {"now": 0.73, "was": 0.6, "watermark_at": 0.95, "mark": "watermark at 0.95"}
     assert data["requests"] == ["warm", "holder", "R"]
     assert data["hashes"]["total"] == 71
 

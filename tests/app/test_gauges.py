@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from starlette.testclient import TestClient
 
 from app.rendering.figures import figures
@@ -109,3 +110,16 @@ def test_each_gauge_has_a_sentence(client: TestClient) -> None:
         "Usage rose from 0.6 to 0.73; the hit rate so far is 11.6 %; 2 run, none wait; nothing was preempted so far."
     )
     assert alt["blocks"] == "73 held, 0 free but cached, 27 free and empty; before 60, 6 and 34."
+
+
+@pytest.mark.parametrize(
+    ("watermark", "at", "mark"),
+    [(0.0, None, "no watermark"), (0.05, None, "watermark under 1 block"), (0.25, 1 - 3 / 11, "watermark at 0.73")],
+)
+def test_the_gauge_says_why_it_has_no_mark(watermark: float, at: float | None, mark: str) -> None:
+    branch = Branch(EngineConfig(12, block_size=4, watermark=watermark))
+    branch.append(add("a", 9))
+    branch.append(Step())
+    data = figures(Moment.of(Session("x", "", b"", branch), branch.head), None)
+    assert (data["usage"]["watermark_at"], data["usage"]["mark"]) == (at, mark)
+    assert data["alt"]["usage"] == f"3 of 11 usable blocks held: 0.2727 of the pool is used; {mark}."

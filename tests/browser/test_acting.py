@@ -55,10 +55,11 @@ def test_a_mistake_is_told_beside_its_field_and_what_was_typed_stays(view: Watch
 
 def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> None:
     view.open("/story/one-call?at=5", 5)
-    expect(view.page.locator("#add-branches")).to_have_text("This makes a branch from action 5.")
+    both = "This makes a session of your own, with a branch from action 5."
+    expect(view.page.locator("#add-makes")).to_have_text(both)
     add(view, "mine", "32")
     view.wait(6)
-    expect(view.page.locator("#add-branches")).to_have_count(0)
+    expect(view.page.locator("#add-makes")).to_have_count(0)
     expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6$"))
     expect(view.page.locator("#requests")).to_contain_text("mine")
     view.page.click("#notice >> text=Back to main")
@@ -70,13 +71,14 @@ def test_acting_on_the_past_makes_a_branch_with_a_way_back(view: Watched) -> Non
 def test_abort_and_reset_in_the_past_make_branches_too(view: Watched) -> None:
     view.open("/story/one-call?at=5", 5)
     view.page.click("#abort summary")
-    expect(view.page.locator("#abort-branches")).to_have_text("This makes a branch from action 5.")
+    both = "This makes a session of your own, with a branch from action 5."
+    expect(view.page.locator("#abort-makes")).to_have_text(both)
     gone = view.page.locator("#abort-id").input_value()
     view.page.click("#abort-now")
     view.wait(6)
     expect(view.page).to_have_url(re.compile(r"/s/[^/?]+\?branch=b2&at=6$"))
     assert gone not in [table["id"] for table in view.model()["tables"]]
-    expect(view.page.locator("#abort-branches")).to_have_text("")
+    expect(view.page.locator("#abort-makes")).to_have_text("")
     view.page.click("#notice >> text=Back to main")
     view.wait(5)
     view.page.click("#reset-now")
@@ -90,7 +92,7 @@ def test_what_is_typed_stays_on_the_way_to_the_end(view: Watched) -> None:
     view.page.fill("#add-id", "mine")
     view.page.fill("#add-tokens", "32")
     view.click("#go-last", END)
-    expect(view.page.locator("#add-branches")).to_have_count(0)
+    expect(view.page.locator("#add-makes")).to_have_text("This makes a session of your own.")
     expect(view.page.locator("#add-id")).to_have_value("mine")
     view.page.click("#add-send")
     view.wait(END + 1)

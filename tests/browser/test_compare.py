@@ -220,3 +220,30 @@ def test_pictures_follow_the_theme_and_the_window(view: Watched, gate: str) -> N
     view.page.set_viewport_size({"width": 390, "height": 844})
     view.until("window.poolscope.figures.grids[0].columns", 10)
     assert len(ringed(view, "pool-b")) == 33
+
+
+def test_on_a_phone_both_sides_of_a_panel_stand_together(view: Watched, gate: str) -> None:
+    view.page.set_viewport_size({"width": 390, "height": 844})
+    view.open(f"{gate}49", 49)
+    boxes = "selector => [...document.querySelectorAll(selector)].map(one => one.getBoundingClientRect().toJSON())"
+
+    def places(selector: str) -> list[dict[str, float]]:
+        found: list[dict[str, float]] = view.page.evaluate(boxes, selector)
+        return found
+
+    for panel in (".side-head", ".side-pool", ".side-requests"):
+        a, b = places(panel)
+        assert a["top"] == b["top"]
+        assert a["right"] < b["left"]
+    rows_a, rows_b = (places(f"#requests-{key} [data-row]") for key in "ab")
+    assert len(rows_a) > 1
+    assert [(row["top"], row["height"]) for row in rows_a] == [(row["top"], row["height"]) for row in rows_b]
+    a, b = places(".side-queue")
+    assert a["left"] == b["left"]
+    assert a["bottom"] <= b["top"] < a["bottom"] + 40
+    expect(view.page.locator(".side-queue .plate")).to_have_text(["A", "B"])
+    for key in "ab":
+        cells = view.page.evaluate(f"window.poolscope.figures.hosts['tables-{key}'].hits.map(hit => hit.x + hit.w)")
+        assert cells
+        assert max(cells) <= rows_a[0]["width"] + 1
+    assert view.page.evaluate("document.documentElement.scrollWidth") == 390

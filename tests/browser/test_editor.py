@@ -255,3 +255,12 @@ def test_it_works_without_javascript(browser: Browser, site: str, tmp_path: Path
     page.click("#open")
     expect(page.locator("h1")).to_have_text("That is too large")
     context.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/words", "/edit", "/new/config"])
+def test_the_theme_is_switched_there_and_back(view: Watched, path: str) -> None:
+    view.page.emulate_media(color_scheme="light")
+    view.page.goto(path)
+    for theme in ("dark", "light", "dark"):
+        view.page.click("#theme")
+        expect(view.page.locator("html")).to_have_attribute("data-theme", theme)

@@ -87,6 +87,39 @@ def test_a_picture_that_scrolls_is_saved_whole(look: Callable[[Scenario], Watche
     assert {str(block) for block in held} <= set(texts(svg))
 
 
+LEGENDS = {
+    "pool": ["held by holder", "held by R", "held by two or more", "free, empty", "null block", "hashed"],
+    "queue": ["free, cached", "free, empty"],
+    "tables": ["held by two or more", "hashed", "partly full", "1", "prefix cache hit"],
+    "hashes": None,
+    "blocks": None,
+}
+
+
+@pytest.mark.parametrize("name", LEGENDS)
+def test_a_picture_of_blocks_says_what_their_looks_mean(view: Watched, name: str) -> None:
+    view.open("/story/one-call?at=6", 6)
+    before = (view.figure(name), view.ids(name), view.notes(name))
+    said = texts(saved(view.page, name, "svg")[1])
+    legend = LEGENDS[name]
+    if legend is None:
+        assert "changed in this step" not in said
+    else:
+        assert said[-len(legend) - 1 :] == [*legend, "changed in this step"]
+    assert (view.figure(name), view.ids(name), view.notes(name)) == before  # the page's own is as it was
+
+
+def test_a_legend_tells_only_of_what_is_in_the_picture(look: Callable[[Scenario], Watched]) -> None:
+    view = look(crowd(HOSTILE, 60))
+    view.open("?at=0", 0)
+    assert texts(saved(view.page, "pool", "svg")[1])[-2:] == ["free, empty", "null block"]
+    view.open("?at=8", 8)
+    said = texts(saved(view.page, "pool", "svg")[1])
+    owners = [text for text in said if text.startswith("held by ")]
+    assert "held by запрос" in owners
+    assert len(owners) == len(set(owners))
+
+
 def test_hostile_ids_and_titles_are_text_in_it(look: Callable[[Scenario], Watched]) -> None:
     view = look(crowd(HOSTILE, 60))
     view.open("?at=8", 8)

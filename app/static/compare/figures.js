@@ -12,7 +12,6 @@ const KEYS = ["a", "b"];
 const POOL = 143; // px
 const ABOVE = 7; // px, the rule and the space over the words
 const NARROW = 300; // px: two pools side by side on a phone
-const STACKED = 700; // px: the sides stand one below the other
 
 export class Figures {
   /** `models`: both sides; `data`: what was told of time. */
@@ -68,13 +67,14 @@ export class Figures {
   #placeRows() {
     const lists = KEYS.map((key) => document.getElementById(`requests-${key}`));
     const heights = lists.map((list, i) => tableHeights(this.models[i], this.data.rows, list.clientWidth));
-    const together = innerWidth >= STACKED;
-    this.rows = lists.map((list, i) => {
+    const rows = lists.map((list) => [...list.querySelectorAll("[data-row]")]);
+    const told = rows.map((some) => some.map((row) => row.querySelector(".words").offsetHeight));
+    this.rows = rows.map((some) => {
       const tops = [];
       let y = 0;
-      [...list.querySelectorAll("[data-row]")].forEach((row, j) => {
-        const words = row.querySelector(".words").offsetHeight + ABOVE;
-        const high = together ? Math.max(...heights.map((side) => side[j])) : heights[i][j];
+      some.forEach((row, j) => {
+        const words = Math.max(...told.map((side) => side[j])) + ABOVE;
+        const high = Math.max(...heights.map((side) => side[j]));
         tops.push(y + words);
         y += words + high + BELOW;
         row.style.height = `${words + high + BELOW}px`;

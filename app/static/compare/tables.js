@@ -10,13 +10,15 @@ const LEFT = 1.5;
 const LEAST = 12; // cells that are the same fold from there on
 const [FIRST, LAST] = [6, 3];
 const MOST_ROWS = 4;
-const SPAN = 5;
+const FOLD = 116; // px
+const NARROW = 240; // px: a group's name stands over its table
+const NAME = 17; // px
 export const BELOW = 9;
 
 /** How high the tables of each request are, [px, ..] in order of the rows. */
 export function tableHeights(model, rows, width) {
   const shape = shapeOf(model, width);
-  return rows.map((id) => tablesOf(model, id).reduce((sum, table) => sum + rowsOf(laidOut(table, shape), shape) * ROW, 0));
+  return rows.map((id) => tablesOf(model, id).reduce((sum, table) => sum + shape.above + rowsOf(laidOut(table, shape), shape) * ROW, 0));
 }
 
 /** `tops`: where each request's tables begin. */
@@ -36,10 +38,12 @@ function tablesOf(model, id) {
 
 function shapeOf(model, width) {
   const several = model.groups.length > 1;
-  const left = several ? GROUP : 0;
+  const left = several && width >= NARROW ? GROUP : 0;
   const least = idWidth(model.pool.size) + 3;
-  const columns = Math.max(SPAN + 3, Math.min(24, Math.floor((width - left - LEFT) / least)));
-  return { width, several, left, columns, pitch: Math.min(least + 4.5, (width - left - LEFT) / columns) };
+  const columns = Math.max(2, Math.min(24, Math.floor((width - left - LEFT) / least)));
+  const pitch = Math.min(least + 4.5, (width - left - LEFT) / columns);
+  const span = Math.min(columns, Math.ceil(FOLD / pitch));
+  return { width, several, left, columns, pitch, span, above: several && !left ? NAME : 0 };
 }
 
 /** The cells to be drawn, and folds { more, differs } between them. */
@@ -61,10 +65,10 @@ function laidOut(table, { columns }) {
   });
 }
 
-function placesOf(items, { columns }) {
+function placesOf(items, { columns, span: fold }) {
   let place = 0;
   return items.map((item) => {
-    const span = item.more ? SPAN : 1;
+    const span = item.more ? fold : 1;
     if ((place % columns) + span > columns) place += columns - (place % columns);
     const at = place;
     place += span;
@@ -77,9 +81,10 @@ function rowsOf(items, shape) {
   return last ? Math.floor(last.at / shape.columns) + 1 : 1;
 }
 
-function draw(cells, table, model, shape, y) {
-  const { columns, pitch, left, several } = shape;
-  if (several) cells.note(0, y + CELL / 2 + 1, model.groups[table.group].short, { size: 11.5 });
+function draw(cells, table, model, shape, from) {
+  const { columns, pitch, left, several, above } = shape;
+  const y = from + above;
+  if (several) cells.note(0, from + (above ? NAME : CELL) / 2 + 1, model.groups[table.group].short, { size: 11.5 });
   const places = placesOf(laidOut(table, shape), shape);
   let end = { x: left, y };
   for (const { item, at, span } of places) {
@@ -89,5 +94,5 @@ function draw(cells, table, model, shape, y) {
     end = { x: box.x + box.w + 8, y: box.y };
   }
   if (table.note && table.note.length * 6 < shape.width - end.x) cells.note(end.x, end.y + CELL / 2, table.note);
-  return rowsOf(laidOut(table, shape), shape) * ROW;
+  return above + rowsOf(laidOut(table, shape), shape) * ROW;
 }

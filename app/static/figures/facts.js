@@ -5,7 +5,7 @@ export function writeFacts({ queue, hashes, usage, blocks }) {
   put(byId("hashes-fact"), hashes.total ? `${hashes.total === 1 ? "1 hash" : `${hashes.total} hashes`}; a prefix that is shared is drawn once` : "");
   put(byId("usage-now"), usage.now.toFixed(2));
   put(byId("usage-was"), usage.was == null ? "" : `was ${usage.was.toFixed(2)}`);
-  put(byId("usage-mark"), usage.watermark_at == null ? "" : `watermark at ${usage.watermark_at.toFixed(2)}`);
+  put(byId("usage-mark"), usage.mark);
   const list = byId("blocks-fact");
   for (const name of ["live", "cached", "empty"]) {
     put(list.querySelector(`[data-of=${name}]`), change(blocks.was[name], blocks[name]));

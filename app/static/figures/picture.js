@@ -10,6 +10,7 @@ const PAD = 20;
 const NARROWEST = 360;
 const LINE = 17;
 const EDGE = 2;
+const LEGEND_GAP = 14;
 const SCALE = 2;
 const MOST_PIXELS = 250e6;
 const LONGEST = 32_000; // px: no browser draws more
@@ -17,12 +18,14 @@ const COPIED = ["fill", "font-family", "font-size", "font-weight", "font-variant
 const ruler = document.createElement("canvas").getContext("2d");
 
 /**
- * The SVG text of `figure` as it was built for `host`. `head` names it, `moment` says of what and when, `told` is its
- * sentence. What a user wrote is text, never markup.
+ * The SVG text of `figure` as it was built for `host`, with `legend`, another figure, beneath it. `head` names it,
+ * `moment` says of what and when, `told` is its sentence. What a user wrote is text, never markup.
  */
-export async function pictureOf(figure, host, { head, moment, told }) {
+export async function pictureOf(figure, host, { head, moment, told, legend = null }) {
   const t = theme();
-  const { layout: { width }, height } = figure;
+  const { layout: { width } } = figure;
+  const below = figure.height + (legend ? LEGEND_GAP : 0);
+  const height = below + (legend?.height ?? 0);
   const wide = Math.max(width, NARROWEST) + 2 * PAD;
   const lines = wrapped(told, wide - 2 * PAD, t);
   const top = PAD + 20 + lines.length * LINE + 12;
@@ -31,9 +34,11 @@ export async function pictureOf(figure, host, { head, moment, told }) {
   root.append(make("title", {}, `${head}, ${moment}`), make("desc", {}, told), make("rect", { width: "100%", height: "100%", fill: t.page }));
   root.append(headLine(head, moment, wide, t));
   lines.forEach((text, i) => root.append(write(text, { x: PAD, y: PAD + 31 + i * LINE, fill: t.ink2, size: 12 }, t)));
-  const place = make("g", { transform: `translate(${PAD} ${top})` });
-  place.append(await plotOf(figure), wordsOf(figure, host));
-  root.append(place);
+  for (const [part, y] of legend ? [[figure, top], [legend, top + below]] : [[figure, top]]) {
+    const place = make("g", { transform: `translate(${PAD} ${y})` });
+    place.append(await plotOf(part), wordsOf(part, host));
+    root.append(place);
+  }
   return new XMLSerializer().serializeToString(root);
 }
 

@@ -30,6 +30,12 @@ export function fitText(text, width, { size = 12, bold = false } = {}) {
   return `${letters.slice(0, end).join("")}…`;
 }
 
+/** How wide a text is, in pixels. */
+export function widthOf(text, size = 12) {
+  ruler.font = `${size}px ${theme().sans}`;
+  return Math.ceil(ruler.measureText(text).width);
+}
+
 /** One unit is one pixel, y grows downwards: what we lay out is what is drawn. */
 export function pixelLayout(width, height, shapes = []) {
   // A new height has everything drawn again: it changes in large steps, and the host cuts off what is too much.

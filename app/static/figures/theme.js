@@ -13,7 +13,9 @@ export function theme() {
 
 /** Light, dark, or back to the system's. Returns whether it is dark now. */
 export function toggleTheme() {
+  current = null; // a page without figures doesn't watch for changes
   const next = theme().dark ? "light" : "dark";
+  current = null;
   document.documentElement.dataset.theme = next;
   try { localStorage.setItem("theme", next); } catch { /* not kept, still shown */ }
   return next === "dark";
