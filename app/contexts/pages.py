@@ -53,6 +53,8 @@ class Field:
     error: str = ""
     more: bool = False
     """Belongs under "more options"."""
+    short: str = ""
+    """The hint in a word or two, for the empty field itself."""
 
 
 @dataclass(frozen=True, slots=True)

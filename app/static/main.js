@@ -10,6 +10,7 @@ import { watchKeys } from "./keyboard.js";
 import { watchMeanings } from "./meanings.js";
 import { Panels } from "./panels.js";
 import { watchPictures } from "./pictures.js";
+import { layOut, watchRoom } from "./requests.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
 import { watchComposer } from "./composer.js";
@@ -31,6 +32,7 @@ async function show(names) {
   panels.refresh();
   await figures.draw(new Set([...names, ...unveiled]));
   tour.refresh();
+  layOut();
   refreshCues();
   document.documentElement.dataset.shown = model.at; // for tests and benchmarks: this moment is painted
 }
@@ -71,6 +73,7 @@ watchFiles();
 watchShare();
 watchPictures(figures);
 watchCues();
+watchRoom();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
 window.poolscope = { model, figures, selection, tour };
