@@ -15,7 +15,19 @@ from markupsafe import Markup
 from app.contexts import Inlined
 from app.templating import STATIC
 
-STYLES: Final = ("tokens", "app", "call", "narrow", "time", "branches", "sheet", "tour", "downloads", "recording")
+STYLES: Final = (
+    "tokens",
+    "app",
+    "requests",
+    "call",
+    "narrow",
+    "time",
+    "branches",
+    "sheet",
+    "tour",
+    "downloads",
+    "recording",
+)
 LIBRARIES: Final = ("vendor/htmx.js", "vendor/plotly.js")
 ENTRY: Final = "recording.js"
 IMPORT: Final = re.compile(r'(\b(?:from |import |import\())"(\.{1,2}/[^"]+)"')

@@ -50,7 +50,7 @@ def create_app(settings: Settings) -> ASGIApp:
     store = Store(settings.data)
     sessions = Sessions(settings, store)
     runs = Runs(sessions)
-    templates = Templates()
+    templates = Templates(settings.max_body)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

@@ -25,14 +25,16 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 class Templates:
     """Renders a context class by the template of its kind. Everything is escaped, and an unknown name is an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        """`most_bytes`: of a file that may be sent; every page takes one that is dropped on it."""
+        self.most_bytes = most_bytes
         self.version = static_version()
         self.environment = _environment()
 
     def render(self, name: str, context: Any, path: str = "/") -> str:  # noqa: ANN401 - any dataclass of app.contexts
-        """The template with the fields of `context` and `static`; `path` is the page's own, below the root."""
+        """The template with its context, `static` and `most_bytes`; `path` is the page's own, below the root."""
         values = {field.name: getattr(context, field.name) for field in fields(context)}
-        return self.environment.get_template(name).render(values, static=self.static(path))
+        return self.environment.get_template(name).render(values, static=self.static(path), most_bytes=self.most_bytes)
 
     def static(self, path: str) -> Callable[[str], str]:
         """The function `static` of a page: a relative URL that changes with the files."""

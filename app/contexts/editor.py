@@ -49,8 +49,6 @@ class EditorContext:
     at: int
     """The moment at which the new session opens."""
     text: str
-    most_bytes: int
-    """The largest file."""
     verdict: Verdict | None
     """None where nothing was checked yet."""
 

@@ -53,6 +53,8 @@ class Field:
     error: str = ""
     more: bool = False
     """Belongs under "more options"."""
+    short: str = ""
+    """The hint in a word or two, for the empty field itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +205,6 @@ class PageContext:
     select: str
     """What a link selects where the address says nothing: "block:3", "request:A" or ""."""
     tour: Tour | None
-    most_bytes: int
-    """The largest file that may be dropped on the page."""
     glossary: tuple[MeaningGroup, ...]
 
 

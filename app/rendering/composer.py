@@ -38,6 +38,14 @@ FIELDS: Final = (
     ),
 )
 """Name, label, usual value, kind, hint, and whether it belongs under "more"."""
+SHORT: Final = {
+    "id": "a name",
+    "tokens": "a number",
+    "max_tokens": "a number",
+    "shared": "a name",
+    "shared_tokens": "tokens",
+}
+"""What stands in an empty field: a word or two, for there is no room for more."""
 EXTERNAL: Final = (
     ("external_tokens", "external tokens", "", "number", "a connector holds so many of its first tokens", True),
     ("external_async", "load while it waits", "", "checkbox", "the load takes steps, and the request waits", True),
@@ -64,7 +72,7 @@ def composer(
         value = typed.get(name, "") if typed is not None else shared.get(name, usual)
         if name == "id" and typed is None:
             value = next_id(moment.cursor.simulation.scripts)
-        fields.append(Field(name, label, value, hint, kind, errors.get(name, ""), more))
+        fields.append(Field(name, label, value, hint, kind, errors.get(name, ""), more, SHORT.get(name, "")))
     known = {field.name for field in fields}
     loose = " ".join(text for name, text in errors.items() if name not in known)
     return Composer(tuple(fields), loose, draft)

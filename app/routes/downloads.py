@@ -136,7 +136,6 @@ def _page(request: Request, recording: Recording) -> bytes:
         page=source.page,
         select="",
         tour=tour(story, frame.view, "") if story is not None else None,
-        most_bytes=parts.settings.max_body,
         glossary=GLOSSARY,
         inlined=inlined(),
         first=recording.first,

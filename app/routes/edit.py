@@ -89,10 +89,9 @@ async def tidy(request: Request) -> Response:
 async def _show(request: Request, sent: _Sent | None, verdict: Verdict | None = None, status: int = 200) -> Response:
     """The page; without anything sent it holds the text of what is looked at, or the example."""
     parts = parts_of(request)
-    most = parts.settings.max_body
     if "source" not in request.path_params:
         sent = sent or _Sent(EXAMPLE)
-        context = EditorContext(None, "./", "", sent.at, sent.text, most, verdict)
+        context = EditorContext(None, "./", "", sent.at, sent.text, verdict)
         return html(request, "editor.html", context, status)
     source = asked_source(request)
     async with parts.sessions.opened(source, branch_of(request)) as session:
@@ -101,7 +100,7 @@ async def _show(request: Request, sent: _Sent | None, verdict: Verdict | None = 
             sent = _Sent(text, at=place_of(request, session))
         query = f"?branch={session.chosen}"
         back = f"{source.from_below}{query}&at={min(sent.at, session.branch.end)}"
-        context = EditorContext(session.title, back, query, sent.at, sent.text, most, verdict)
+        context = EditorContext(session.title, back, query, sent.at, sent.text, verdict)
     return html(request, "editor.html", context, status)
 
 

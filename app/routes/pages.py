@@ -152,8 +152,7 @@ def page_answer(request: Request, session: Session, context: FrameContext, statu
     story = session.origin.story if session.origin is not None else None
     told = tour(story, context.view, request.query_params.get("sel", "")) if story is not None else None
     may_act, page = is_owner(request, session), source.opened.page
-    most = parts_of(request).settings.max_body
-    around = PageContext(context, may_act, source.embedded, here, base, page, select, told, most, GLOSSARY)
+    around = PageContext(context, may_act, source.embedded, here, base, page, select, told, GLOSSARY)
     return html(request, "page.html", around, status)
 
 

@@ -38,6 +38,7 @@ export class Card {
     query.delete("branch");
     query.delete("at");
     const { left, bottom } = link.getBoundingClientRect();
+    link.closest("[popover]")?.hidePopover(); // which gives the focus back to where it was opened
     await this.pin(`why?${query}`, { clientX: event.clientX || left, clientY: event.clientY || bottom });
     this.focus();
   }

@@ -25,6 +25,7 @@ export function watchFrames(model, show) {
     }
     script.dataset.read = "yes";
     giveFocusBack();
+    if (isAdded(detail.ctx)) leaveAdd();
     await take(JSON.parse(script.textContent), model, show, detail.ctx);
     tell();
   });
@@ -34,6 +35,9 @@ export function watchFrames(model, show) {
   });
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx) waitForServer();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#add-send")) byPointer = event.detail > 0;
   });
   // The stops of the time line are plain links, for htmx to look at sixty of them would take as long as to draw them.
   document.getElementById("transport").addEventListener("click", (event) => {
@@ -65,6 +69,19 @@ function giveFocusBack() {
   if (focused.open && fold) fold.open = true;
   if (document.activeElement === document.body && focused.id) document.getElementById(focused.id)?.focus();
   focused = null;
+}
+
+let byPointer = false; // how Add was pressed last
+
+/** The composer was sent, and took it. */
+function isAdded({ sourceElement, response }) {
+  return response?.status < 400 && Boolean(sourceElement?.matches?.("form.composer"));
+}
+
+/** After Add by a key the next id can be typed; after Add by the mouse the keys are time's, and Space adds no second one. */
+function leaveAdd() {
+  if (byPointer) document.getElementById("add-send")?.blur();
+  else document.getElementById("add-id")?.select();
 }
 
 /** The composer was sent, and something in it is wrong. */

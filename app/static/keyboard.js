@@ -1,5 +1,7 @@
 // Arrow keys belong to what has the focus: a picture's blocks, a field, a list; else to time.
 
+import { ownsKey } from "./own-keys.js";
+
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 
 const CHARACTERS = { "?": "help", r: "go-run", u: "go-until", p: "play", b: "go-branches", s: "go-share", n: "tour-next", N: "tour-back" };
@@ -36,11 +38,13 @@ export function watchKeys(selection, panels) {
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const open = document.querySelector(":popover-open");
     if (event.key === "Escape") {
+      if (open) return; // it closes by itself
       if (!selection.close() && !panels.closeProbe()) panels.leaveEnlarged();
       return;
     }
-    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    if (ownsKey(event)) return;
     const grid = event.target.closest(".figure[tabindex]");
     if (grid) {
       if (selection.move(grid, event.key)) event.preventDefault();
@@ -58,7 +62,7 @@ export function watchKeys(selection, panels) {
       return;
     }
     const id = TIME[event.key];
-    if (!id || ownsKey(event)) return;
+    if (!id) return;
     event.preventDefault();
     press(id);
   });
@@ -68,10 +72,4 @@ export function watchKeys(selection, panels) {
 function nextChip(chip, step) {
   const all = [...chip.closest(".chips, .slots, .card").querySelectorAll("a.chip")];
   return all[all.indexOf(chip) + step];
-}
-
-/** Space presses a focused button or link, or opens what is folded; lists that scroll keep their keys. */
-function ownsKey({ key, target }) {
-  if (key === " ") return target.closest("button, a, summary");
-  return (key === "Home" || key === "End") && target.closest("ol[tabindex]");
 }

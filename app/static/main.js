@@ -5,15 +5,15 @@ import { refreshCues, watchCues } from "./cues.js";
 import { Figures } from "./figures/figures.js";
 import { Model } from "./figures/model.js";
 import { toggleTheme } from "./figures/theme.js";
-import { say, watchFrames } from "./frames.js";
+import { watchFrames } from "./frames.js";
 import { watchKeys } from "./keyboard.js";
 import { watchMeanings } from "./meanings.js";
 import { Panels } from "./panels.js";
 import { watchPictures } from "./pictures.js";
+import { layOut, watchRoom } from "./requests.js";
 import { Selection } from "./selection.js";
 import { watchBranches } from "./branches.js";
 import { watchComposer } from "./composer.js";
-import { refusal, watchDrops } from "./editor/files.js";
 import { watchShare } from "./share.js";
 import { watchSheet } from "./sheet.js";
 import { watchTime } from "./time.js";
@@ -31,6 +31,7 @@ async function show(names) {
   panels.refresh();
   await figures.draw(new Set([...names, ...unveiled]));
   tour.refresh();
+  layOut();
   refreshCues();
   document.documentElement.dataset.shown = model.at; // for tests and benchmarks: this moment is painted
 }
@@ -42,22 +43,6 @@ function watchPage() {
   });
 }
 
-/** A file that is dropped on the page is opened: a scenario as a session, anything else in the editor that says so. */
-function watchFiles() {
-  const form = document.getElementById("drop");
-  if (!form) return; // in a frame on somebody's page
-  const open = (file, files) => {
-    const problem = refusal(file, Number(form.dataset.most));
-    if (problem) {
-      say(problem);
-      return;
-    }
-    form.elements.file.files = files;
-    form.submit();
-  };
-  watchDrops(open, say);
-}
-
 await show(model.apply(JSON.parse(document.getElementById("figures").textContent)));
 watchPage();
 watchFrames(model, show);
@@ -67,10 +52,10 @@ watchMeanings();
 watchTime(model);
 watchBranches();
 watchComposer();
-watchFiles();
 watchShare();
 watchPictures(figures);
 watchCues();
+watchRoom();
 selection.restore();
 // Tests and benchmarks look at the same objects as the page.
 window.poolscope = { model, figures, selection, tour };

@@ -3,6 +3,7 @@
 
 import { GRIDS } from "./figures/figures.js";
 import { isolated } from "./isolate.js";
+import { reveal } from "./requests.js";
 
 const HOVER_DELAY = 220;
 const SPOT_DELAY = 90;
@@ -97,6 +98,7 @@ export class Selection {
     for (const row of document.querySelectorAll("[data-request]")) {
       const on = row.dataset.request === String(this.request);
       row.classList.toggle("picked", on);
+      if (on) reveal(row);
       const link = row.querySelector("a.pick");
       if (on) link?.setAttribute("aria-current", "true");
       else link?.removeAttribute("aria-current");

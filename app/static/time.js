@@ -1,13 +1,15 @@
 // The scrubber and autoplay. The range stays in the page while frames come and go, so that it can be dragged.
 
 const KEPT = ["time-buttons", "until-stops", "time-stops", "time-where"]; // what a frame changes inside of these
+const MOVES = "#time-buttons :is(a, form button), .until-menu form button, .scrub .stop a, .tour-go a, [hx-get*='frame?']";
 const FAST = 4; // steps a second: above it nothing moves on the page
 
 export function watchTime(model) {
   const time = new Time(model);
-  document.addEventListener("htmx:before:swap", ({ detail }) => time.keep(detail.tasks));
+  document.addEventListener("htmx:before:swap", ({ detail }) => time.keep(detail.tasks, detail.ctx));
   document.addEventListener("htmx:before:request", ({ detail }) => {
     if (detail.ctx && time.quick) detail.ctx.quick = true;
+    if (time.timer !== null && detail.ctx?.request.action.endsWith(time.asked)) detail.ctx.played = true;
   });
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     time.watchRun(detail.ctx);
@@ -18,7 +20,8 @@ export function watchTime(model) {
   line.addEventListener("change", ({ target }) => { if (target.id === "scrub") time.scrub(Number(target.value)); });
   line.addEventListener("pointermove", (event) => time.point(event));
   line.addEventListener("pointerleave", () => time.point(null));
-  line.addEventListener("click", ({ target }) => { if (target.id === "play") time.toggle(); });
+  line.addEventListener("click", ({ target }) => { if (target.closest("#play, #go-pause")) time.toggle(); });
+  document.addEventListener("click", ({ target }) => { if (target.closest(MOVES)) time.pause(); }, true); // by hand
   for (const name of ["pointerover", "focusin"]) line.addEventListener(name, ({ target }) => showTarget(target.closest(".until-stop")));
   for (const name of ["pointerleave", "focusout", "click"]) line.addEventListener(name, () => showTarget(null));
   document.addEventListener("click", ({ target }) => {
@@ -51,6 +54,7 @@ class Time {
     this.wanted = null; // where the scrubber was pulled to
     this.asking = false;
     this.timer = null;
+    this.asked = null; // the frame that a play asked for last
     this.runsOn = null; // the branch of a run that is told of
     this.watchRun();
   }
@@ -62,7 +66,11 @@ class Time {
   get quick() { return this.wanted !== null || (this.timer !== null && this.speed > FAST); }
 
   /** Split the transport's part of a frame: its pieces change, the range and the menu stay. */
-  keep(tasks) {
+  keep(tasks, ctx) {
+    if (ctx?.played && this.timer === null) {
+      tasks.length = 0; // paused while this step of a play was on its way
+      return;
+    }
     const at = tasks.findIndex((task) => task.target?.id === "transport");
     if (at < 0) return;
     const { fragment, swapSpec, sourceElement, type } = tasks[at];
@@ -87,6 +95,7 @@ class Time {
 
   /** Go where the scrubber is; while one frame is on its way only the latest place is remembered. */
   async scrub(at) {
+    this.pause();
     this.wanted = at;
     if (this.asking) return;
     this.asking = true;
@@ -134,25 +143,34 @@ class Time {
   }
 
   pause() {
+    if (this.timer === null) return;
     clearTimeout(this.timer);
     this.timer = null;
     this.#press(false);
   }
 
+  /** Pause stands where Step was, and takes the focus over from what goes: the menu, or Step itself. */
   #press(on) {
     const button = document.getElementById("play");
+    const menu = document.getElementById("time-until");
+    const held = document.activeElement;
+    const moves = held?.closest(on ? "#time-until, #go-step" : "#go-pause");
+    document.body.classList.toggle("plays", on);
     button.setAttribute("aria-pressed", String(on));
     button.textContent = on ? "Pause" : "Play";
+    if (on) menu.open = false;
+    if (moves) document.getElementById(on ? "go-pause" : "go-step").focus();
   }
 
   /** One step over what is recorded; at the end it pauses. */
   tick() {
     const { at, end } = this.place;
-    if (Number(at) >= Number(end)) this.pause();
-    else {
-      this.playing = true;
-      document.getElementById("go-step").click();
+    if (Number(at) >= Number(end)) {
+      this.pause();
+      return;
     }
+    this.asked = document.getElementById("go-step").getAttribute("hx-get");
+    window.htmx.ajax("GET", this.asked, { target: "#transport", swap: "none" });
   }
 
   /** A frame is in: the next step of a play waits its time from here. */

@@ -58,6 +58,7 @@ def test_what_opens_has_no_violation(view: Watched) -> None:
     view.page.click("#probe-send")
     expect(view.page.locator("#call-probe")).to_be_visible()
     assert violations(view.page) == []
+    view.page.click(".row.stuck .ask")
     view.page.click(".row.stuck .why >> nth=0")
     expect(view.page.locator("#card .why-card")).to_be_visible()
     assert violations(view.page) == []

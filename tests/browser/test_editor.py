@@ -264,3 +264,27 @@ def test_the_theme_is_switched_there_and_back(view: Watched, path: str) -> None:
     for theme in ("dark", "light", "dark"):
         view.page.click("#theme")
         expect(view.page.locator("html")).to_have_attribute("data-theme", theme)
+
+
+@pytest.mark.parametrize("where", ["", "config", "branches", "compare", "why", "words", "share", "none"])
+def test_a_file_dropped_on_any_page_is_opened(view: Watched, where: str) -> None:
+    page = view.page
+    query = "?branch=main&at=15"
+    page.goto(
+        {
+            "": "/",
+            "words": "/words",
+            "none": "/none",
+            "config": f"/story/one-call/config{query}",
+            "branches": f"/story/one-call/branches{query}",
+            "compare": "/story/one-call/compare?a=main&b=main&at=15",
+            "why": f"/story/one-call/why{query}&about=waiting&id=second",
+            "share": f"/story/one-call/share{query}",
+        }[where]
+    )
+    view.allowed += ["404", "409", "422", "400"]
+    drop(page, "body", "f.json", b"x" * 2_000_001)
+    expect(page.locator("#notice")).to_contain_text("“f.json” is too large")
+    drop(page, "body", "f.json", EXAMPLE.encode())
+    expect(page).to_have_url(re.compile(r"/s/[^/?]+\?branch=main&at=0"))
+    expect(page.locator("h1")).to_have_text("A second turn hits the first")

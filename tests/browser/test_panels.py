@@ -117,6 +117,7 @@ def test_a_wrong_argument_is_told_beside_its_field(view: Watched) -> None:
 
 def test_a_why_card_answers_and_follows_time(view: Watched) -> None:
     view.open(f"/story/one-call?at={END}", END)
+    view.page.click(".row.stuck .ask")
     view.page.click(".row.stuck .why >> nth=0")
     card = view.page.locator("#card .why-card")
     expect(card.locator("h2")).to_have_text("Why is second waiting?")

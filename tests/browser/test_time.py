@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from app.services.links import encode
 from app.settings import Settings
@@ -118,6 +118,97 @@ def test_playing_goes_to_the_end_and_pauses_there(view: Watched) -> None:
     view.wait(END)
     expect(view.page.locator("#play")).to_have_attribute("aria-pressed", "false")
     assert "/s/" not in view.page.url
+
+
+def test_playing_shows_pause_where_step_is_and_a_click_there_pauses(view: Watched) -> None:
+    view.open("/story/one-call?at=0", 0)
+    step = view.page.locator("#go-step").bounding_box()
+    view.page.click("#go-until")
+    view.page.select_option("#play-speed", "1")
+    view.page.click("#play")
+    pause = view.page.locator("#go-pause")
+    expect(view.page.locator("#go-step")).to_be_hidden()
+    expect(pause).to_be_focused()
+    assert pause.bounding_box() == step
+    expect(view.page.locator("#time-until")).not_to_have_attribute("open", "")
+    view.page.click("#go-until")
+    view.wait(2)
+    expect(view.page.locator("#time-until")).to_have_attribute("open", "")  # frames don't close it
+    pause.click()
+    expect(view.page.locator("#go-step")).to_be_visible()
+    expect(pause).to_be_hidden()
+    assert view.page.evaluate("document.body.classList.contains('plays')") is False
+
+
+@pytest.mark.parametrize("move", ["#go-back", "#go-first", "#go-last", "#tour-next", "scrub", "ArrowLeft"])
+def test_whoever_moves_by_hand_pauses_the_play(view: Watched, move: str) -> None:
+    view.open("/story/one-call?at=8", 8)
+    view.page.click("#go-until")
+    view.page.select_option("#play-speed", "1")
+    view.page.click("#play")
+    if move == "scrub":
+        box = view.page.locator("#scrub").bounding_box()
+        assert box
+        view.page.mouse.click(box["x"] + 8, box["y"] + 12)
+    elif move.startswith("#"):
+        view.page.click(move)
+    else:
+        view.page.keyboard.press(move)
+    expect(view.page.locator("#go-pause")).to_be_hidden()
+    expect(view.page.locator("#play")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_step_of_a_play_that_comes_after_the_pause_is_let_go(view: Watched) -> None:
+    view.open("/story/one-call?at=4", 4)
+    held: list[Route] = []
+    view.page.route("**/frame?*", lambda route: held.append(route))  # noqa: PLW0108, Playwright marks what it is given
+    with view.page.expect_request("**/frame?*"):
+        view.page.keyboard.press("p")
+    view.page.click("#go-pause")
+    with view.page.expect_response("**/frame?*"):
+        held[0].continue_()
+    view.page.unroute("**/frame?*")
+    view.press("ArrowRight", 5)
+    assert where(view) == "after 5 of 15"
+
+
+def test_keys_go_on_working_after_scrubbing(view: Watched) -> None:
+    view.open("/story/one-call?at=4", 4)
+    view.page.focus("#scrub")
+    view.press("PageUp", 6)
+    view.press(" ", 7)
+    expect(view.page.locator("#scrub")).to_be_focused()
+    view.page.keyboard.press("?")
+    expect(view.page.locator("#keys")).to_be_visible()
+    view.page.keyboard.press("Escape")
+    view.page.focus("#scrub")
+    view.page.keyboard.press("u")
+    expect(view.page.locator("[data-until=finish]")).to_be_visible()
+    view.page.focus("#scrub")
+    view.page.keyboard.press("n")
+    view.moved(7)
+    view.page.focus("#scrub")
+    view.press("Home", 0)
+    view.page.keyboard.press("p")
+    expect(view.page.locator("#go-pause")).to_be_visible()
+    view.page.keyboard.press("p")
+    expect(view.page.locator("#go-pause")).to_be_hidden()
+
+
+def test_space_after_add_by_the_mouse_steps(view: Watched) -> None:
+    view.open("/story/one-call?at=0", 0)
+    view.click("#add-send", 1)
+    view.press(" ", 2)
+    expect(view.page.locator("#time-where")).to_contain_text("step 1")
+
+
+def test_after_add_by_a_key_the_next_id_can_be_typed(view: Watched) -> None:
+    view.open("/story/one-call?at=0", 0)
+    view.page.focus("#add-tokens")
+    view.press("Enter", 1)
+    expect(view.page.locator("#add-id")).to_be_focused()
+    view.page.keyboard.type("next")
+    expect(view.page.locator("#add-id")).to_have_value("next")
 
 
 def test_character_keys_and_their_switch(view: Watched) -> None:

@@ -1,5 +1,7 @@
 // Keys and the slider of a comparison: one moment for both sides.
 
+import { ownsKey } from "../own-keys.js";
+
 const TIME = { ArrowRight: "go-step", ArrowLeft: "go-back", " ": "go-step", Home: "go-first", End: "go-last" };
 const CHARACTERS = { "?": "help", n: "go-next" };
 
@@ -23,14 +25,14 @@ export function watchKeys(pointing) {
       pointing.close();
       return;
     }
-    if (event.target.closest("input, select, textarea")) return;
+    if (ownsKey(event)) return;
     const grid = event.target.closest(".figure[tabindex]");
     if (grid) {
       if (pointing.move(grid, event.key)) event.preventDefault();
       return;
     }
     const id = CHARACTERS[event.key] && !event.repeat && characterKeys() ? CHARACTERS[event.key] : TIME[event.key];
-    if (!id || (event.key === " " && event.target.closest("a, button"))) return;
+    if (!id) return;
     const control = document.getElementById(id);
     if (!control || control.matches("a:not([href])")) return;
     event.preventDefault();

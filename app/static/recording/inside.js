@@ -1,7 +1,7 @@
 // A frame is the server's, whoever sees it. Here, what acts or asks a server is taken out before it comes into the page,
 // and what leads to a moment that the file doesn't hold leads nowhere.
 
-const ASKS = ".until form, form.act:has(#go-run), #go-stop, .probe-tab, .whys, a.why, #to-config a, .notice-run";
+const ASKS = ".until form, form.act:has(#go-run), #go-stop, .probe-tab, .ask, .whys, a.why, #to-config a, .notice-run";
 
 /** Bring a document or a fragment to what a recording of the moments `first` to `last` can do. */
 export function keepInside(root, { first, last }) {
