@@ -130,7 +130,11 @@ async function take(data, model, show, ctx) {
   }
   const single = data.from !== null && data.from !== undefined;
   document.body.classList.toggle("stepped", single && !ctx?.quick);
-  history.replaceState(history.state, "", location.pathname + withTheRest(place.query));
+  const address = location.pathname + withTheRest(place.query);
+  // The browser's Back leads to the branch before; the moments of one are no places of their own.
+  const branch = new URLSearchParams(location.search).get("branch") ?? place.branch;
+  if (branch === place.branch) history.replaceState(history.state, "", address);
+  else history.pushState(null, "", address);
   await show(model.apply(data));
   toStop();
 }

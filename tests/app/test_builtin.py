@@ -55,7 +55,7 @@ def test_the_call_in_words(client: TestClient) -> None:
     words = text_of(client.get("/story/one-call?at=6"))
     assert "Granted. R reuses 8 cached blocks and takes 7 new ones." in words
     assert "The free queue gives up 13: 6 idle hits and 7 from its head." in words
-    assert "With the watermark of 5 that is 18 of 40; 22 stay to spare." in words
+    assert "With the watermark of 5 that is 18 of 40; 22 to spare." in words
     assert "fits, 18 to spare" in words
     assert "73 has 4 of 16 tokens: not yet" in words
     assert "free 40 → 27" in words

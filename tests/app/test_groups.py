@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from app.contexts import Call, Stage
 from app.rendering.block_card import block_card
@@ -23,6 +24,7 @@ from engine.actions import AddRequest, Step
 from engine.config import EngineConfig, GroupConfig
 from engine.scenario import parse_scenario
 from engine.tokens import Span
+from tests.app.reading import text_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -146,6 +148,13 @@ def test_counts_and_gate_of_each_group() -> None:
         ("chunked", "9 ⌈135 ÷ 16⌉ −0 held −8 hit +0 idle hits =1 to take"),
         ("", "1 full +1 chunked =2 to take"),
     ]
+
+
+def test_the_gate_asks_for_no_more_than_a_window_holds_at_once(client: TestClient) -> None:
+    """⌈(32 − 1 + 32) ÷ 16⌉ + 1 = 5 blocks, where all 118 tokens would take eight (5.3)."""
+    words = text_of(client.get("/story/window-holes?at=7"))
+    assert "sliding window holds at most 5 blocks at once: no more are asked for" in words
+    assert "at once: no more are asked for" not in text_of(client.get("/story/one-call?at=6"))
 
 
 def test_what_fell_out_of_a_window() -> None:

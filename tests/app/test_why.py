@@ -169,6 +169,14 @@ def test_of_several_the_one_that_is_most_alike_is_told(client: TestClient, setti
     assert "of near (and 1 other) has the same 3 tokens at first and others from token 7 on" in answer
 
 
+def test_a_lookup_after_a_preemption_counts_apart(client: TestClient, settings: Settings) -> None:
+    actions = [add("a", 11, max_tokens=3), add("b", 16, max_tokens=9), *[STEP] * 6]
+    page = stored(settings, actions, num_blocks=8)
+    words = "It was preempted before: this counts apart from the hit rate."
+    assert words in text_of(why(client, page, "hit", "b"))
+    assert words not in text_of(why(client, page, "hit", "b", 3))
+
+
 def test_a_prompt_of_one_block_can_hit_nothing(client: TestClient, settings: Settings) -> None:
     words = text_of(why(client, stored(settings, [add("a", 4), STEP], num_blocks=40), "hit", "a"))
     assert "No block of it is full before the last token, which is always computed." in words
@@ -226,7 +234,7 @@ def test_preempted_by_whom_in_which_call(client: TestClient, settings: Settings)
     words = text_of(answer)
     assert "a needed room to go on, and b was the next in line to lose its blocks." in words
     assert "a asked for 1 block to compute 1 token; none was free, 1 too few." in words
-    assert "Under fcfs the request that was admitted last goes first." in words
+    assert "Under fcfs the request that was admitted last is preempted first." in words
     assert "It gave back 4 blocks" in words
     assert len(moments(answer)) >= 1
 
@@ -265,11 +273,19 @@ def test_usage_0_while_the_cache_is_full(client: TestClient, settings: Settings)
 # ---- offers, shapes, nonsense
 
 
+def asked(client: TestClient, page: str) -> list[str]:
+    """The questions of the rows that have only one."""
+    links = (attributes for tag, attributes in tags_of(client.get(page)) if tag == "a")
+    return [link["aria-label"] or "" for link in links if (link.get("class") or "").startswith("why ask")]
+
+
 def test_rows_offer_what_can_be_asked(client: TestClient) -> None:
-    words = text_of(client.get("/story/one-call?at=6"))
-    assert "Why 128 hit?" in words
-    assert "Why is it waiting?" not in words
-    assert "Why is it waiting?" in text_of(client.get("/story/one-call?at=15"))
+    assert asked(client, "/story/one-call?at=6") == ["Why 32 hit? (holder)", "Why 128 hit? (R)"]
+    assert asked(client, "/story/one-call?at=15") == [
+        "Why is it waiting? (second)",
+        "Why 32 hit? (holder)",
+        "Why 128 hit? (R)",
+    ]
 
 
 @pytest.mark.parametrize(

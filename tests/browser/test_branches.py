@@ -78,6 +78,21 @@ def test_a_click_on_the_builtin_page_asks_what_if(view: Watched) -> None:
     expect(view.page.locator("#go-branches")).to_have_text("watermark 0.5")
 
 
+def test_the_header_tells_the_config_of_the_branch_and_back_leads_to_the_one_before(view: Watched) -> None:
+    view.open("/story/one-call?at=5", 5)
+    view.click("#go-step", 6)
+    open_list(view)
+    view.page.fill("#vary-num_blocks", "202")
+    view.page.click("li:has(#vary-num_blocks) button")
+    words = view.page.locator("#config-words")
+    expect(words).to_have_text("202 blocks of 16 tokens, watermark 10 blocks")
+    view.page.click("#go-first")
+    view.wait(0)
+    view.page.go_back()
+    expect(words).to_have_text("101 blocks of 16 tokens, watermark 5 blocks")
+    expect(view.page).to_have_url(re.compile(r"/story/one-call\?.*at=6"))
+
+
 def test_an_impossible_value_is_told_in_the_list(view: Watched) -> None:
     view.allowed.append("422")
     view.open("/story/one-call?at=3", 3)
