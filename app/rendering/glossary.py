@@ -70,8 +70,8 @@ BLOCKS: Final = MeaningGroup(
         Meaning(
             "evicted",
             "evicted",
-            "The block lost its hash because it was handed out for other tokens; its old content can't be hit any "
-            "more.",
+            "The block lost its hash, as a rule because it was handed out for other tokens; it can't be hit by "
+            "that hash any more.",
         ),
         Meaning(
             "duplicate",

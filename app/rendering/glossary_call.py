@@ -58,8 +58,8 @@ STAGES: Final = MeaningGroup(
         Meaning(
             "release",
             "release",
-            "Blocks that attention looks at no more, because they left its window or chunk, go back to the free "
-            "queue; they stay there even if the check refuses.",
+            "Blocks that are looked at no more, because they left the window or chunk or are older Mamba "
+            "states, go back to the free queue; they stay there even if the check refuses.",
         ),
         Meaning(
             "count",

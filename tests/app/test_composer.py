@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from app.gallery import every_story
+from app.services.links import encode
 from app.settings import Settings
 from app.tokenizer import tokenize
+from tests.app.conftest import browser
 from tests.app.reading import HTMX, LESSON, area_of, end_of, new_session, tags_of, text_of
 from tests.app.scenarios import STEP, add, stored
 
@@ -166,3 +170,43 @@ def test_a_refused_request_still_shows_its_draft(client: TestClient) -> None:
     answer = client.post(f"{LESSON}/add", data={**BASE, "at": "99", "tokens": "300"})
     assert answer.status_code == 409
     assert "300 tokens, 19 blocks" in text_of(answer)
+
+
+OWN = "This makes a session of your own"
+
+
+def makes(client: TestClient, path: str) -> list[str | None]:
+    """What the composer and the form that aborts say an action makes; None: there is no such line."""
+    page = client.get(path).text
+    said = []
+    for name in ("add-makes", "abort-makes"):
+        found = re.search(rf'<p class="fact" id="{name}"[^>]*>(.*?)</p>', page)
+        said.append(found[1] if found else None)
+    assert ('aria-describedby="add-makes"' in page) == (said[0] is not None)
+    return said
+
+
+def test_it_says_what_an_action_makes_and_that_comes_true(client: TestClient, settings: Settings) -> None:
+    code = encode(every_story()["one-call"].scenario, 0)
+    for source in (LESSON, f"/p/{code}/"):
+        assert makes(client, f"{source}?at=15") == [f"{OWN}."] * 2
+        assert makes(client, f"{source}?at=6") == [f"{OWN}, with a branch from action 6."] * 2
+        assert makes(client, f"{source}?at=0") == [f"{OWN}, with a branch from the start."] * 2
+    assert makes(client, "/new") == [f"{OWN}."] * 2
+    page = new_session(client, 15, "add", id="A", tokens="20", max_tokens="2")
+    assert makes(client, page) == [None, ""]
+    assert makes(client, f"{page}?at=6") == ["This makes a branch from action 6."] * 2
+    assert client.get(f"{page}?branch=b2").status_code == 409
+    page = new_session(client, 6, "add", id="A", tokens="20", max_tokens="2")
+    assert makes(client, f"{page}?branch=b2") == [None, ""]
+    with browser(settings) as somebody:  # looks, and has no forms
+        assert makes(somebody, f"{page}?at=6") == [None, None]
+    assert makes(client, f"/embed{LESSON}?at=6") == [None, None]
+
+
+def test_a_frame_brings_what_an_action_makes(client: TestClient) -> None:
+    page = new_session(client)
+    for path, words in (("frame?at=15&from=14", "This makes a branch from action 15."), ("frame?at=16&from=15", "")):
+        frame = text_of(client.get(f"{page}/{path}", headers=HTMX))
+        assert ("This makes" in frame) == bool(words)
+        assert words in frame

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+from app.rendering.glossary import MEANINGS
 from app.services.links import encode
 from engine.scenario import Scenario
 from tests.browser.scenarios import HOSTILE, crowd, story
@@ -173,6 +174,18 @@ def test_of_many_calls_each_can_be_told(view: Watched, record: Record) -> None:
     view.open(f"{home_of(scenario)}/?at=7&call=1", 7)
     live = view.page.locator("#call article.chosen").inner_text()
     assert file.page.locator("#call article.chosen").inner_text() == live
+
+
+def test_it_says_what_its_words_mean(record: Record) -> None:
+    file = record(LESSON, shown=0)
+    at(file, 6)
+    head = file.page.locator("#call .call.chosen .stage.pop details.opens")
+    head.locator("summary").click()
+    expect(head.locator("dd")).to_have_text([MEANINGS["pop"].sentence])
+    at(file, 7)
+    expect(file.page.locator("#call .call.chosen .stage.pop dd")).to_have_text([MEANINGS["pop"].sentence])
+    file.page.click("text=What the words mean")
+    expect(file.page.locator(".of-words")).to_contain_text(MEANINGS["occupancy"].sentence)
 
 
 def test_a_storys_stops_lead_through_it(record: Record) -> None:

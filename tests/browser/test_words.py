@@ -105,6 +105,20 @@ def test_keys_reach_them_without_many_stops(view: Watched) -> None:
     assert view.model()["at"] == 6, "Space on a head made a step"
 
 
+def test_what_happens_next_is_in_nobodys_way(view: Watched) -> None:
+    view.open("/story/one-call?at=15", 15)
+    call = view.page.locator("#call .call.refused.chosen")
+    for stage in ("hash", "gate", "return"):
+        call.locator(f".stage.{stage} summary").click()
+        told = call.locator(f".stage.{stage} .meanings")
+        expect(told).to_contain_text(MEANINGS[stage].sentence)
+    words, following = (call.locator(name).bounding_box() for name in (".stage.return .meanings", ".next"))
+    assert words is not None
+    assert following is not None
+    assert following["y"] >= words["y"] + words["height"]
+    assert violations(view.page) == []
+
+
 def test_the_probe_tells_its_words_too(view: Watched) -> None:
     view.open("/story/one-call?at=6", 6)
     view.page.click("#probe-tab")
