@@ -1,14 +1,14 @@
 """Where things stand: nothing runs off the page, moves while stepping, or points at the wrong place."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from engine.scenario import Scenario
-from tests.browser.scenarios import STEP, crowd, scenario
+from tests.browser.scenarios import STEP, crowd, scenario, story
 from tests.browser.watched import Watched
 
 pytestmark = pytest.mark.browser
@@ -174,3 +174,36 @@ def test_on_paper_time_does_not_cover_the_call(view: Watched) -> None:
     view.page.emulate_media(media="print")
     expect(view.page.locator("#transport")).to_be_hidden()
     assert view.page.locator("#call-panel").evaluate("(one) => one.scrollHeight <= one.clientHeight + 1")
+
+
+@pytest.mark.parametrize("path", ["/embed/story/preemption", "/embed/story/one-call"])
+@pytest.mark.parametrize("width", [360, 390, 700])
+def test_the_head_of_an_embed_is_not_crowded(view: Watched, path: str, width: int) -> None:
+    view.page.set_viewport_size({"width": width, "height": 844})
+    view.open(f"{path}?at=5", 5)
+    places = [box(view, name) for name in (".top h1", "#time-where", "#open-in")]
+    assert all(left["x"] + left["width"] <= right["x"] for left, right in pairwise(places)), places
+    assert places[-1]["x"] + places[-1]["width"] <= width
+
+
+def signs_and_words(view: Watched) -> list[tuple[float, float, float, float]]:
+    """Left, right, width and top of what stands over the time line: signs and words."""
+    script = """() => [...document.querySelectorAll(".scrub .over :is(.sign, em)")].map((one) => {
+      const {left, right, width, top} = one.getBoundingClientRect();
+      return [left, right, width, top];
+    }).filter(([, , width]) => width > 0)"""
+    return view.page.evaluate(script)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("width", [700, 960, 1024, 1440])
+def test_what_stands_over_the_time_line_stands_apart(look: Look, width: int) -> None:
+    crowded = crowd(["ada", "bo", "cy", "dan", "eve", "fay"], 14, tokens=70, steps=24)
+    for scenario_, moments in ((story("preemption"), (4, 5, 6, 7)), (story("one-call"), (2, 15)), (crowded, (15, 30))):
+        view = look(scenario_)
+        view.page.set_viewport_size({"width": width, "height": 768})
+        for at in moments:
+            view.open(f"?at={at}", at)
+            places = signs_and_words(view)
+            assert places
+            for (left, right, _, top), (other, _, _, below) in combinations(sorted(places), 2):
+                assert right <= other + 1.5 or abs(top - below) > 5, (at, left, right, other)
