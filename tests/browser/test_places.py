@@ -207,3 +207,11 @@ def test_what_stands_over_the_time_line_stands_apart(look: Look, width: int) -> 
             assert places
             for (left, right, _, top), (other, _, _, below) in combinations(sorted(places), 2):
                 assert right <= other + 1.5 or abs(top - below) > 5, (at, left, right, other)
+
+
+@pytest.mark.parametrize("width", [1280, 1300, 1440])
+def test_the_pool_does_not_run_into_what_stands_below(view: Watched, width: int) -> None:
+    view.page.set_viewport_size({"width": width, "height": 720})
+    view.open("/story/one-call?at=15", 15)
+    pool, below = box(view, "#figure-pool .plot"), box(view, "#queue-head")
+    assert pool["y"] + pool["height"] <= below["y"]
