@@ -210,8 +210,10 @@ def test_what_stands_over_the_time_line_stands_apart(look: Look, width: int) -> 
 
 
 @pytest.mark.parametrize("width", [1280, 1300, 1440])
-def test_the_pool_does_not_run_into_what_stands_below(view: Watched, width: int) -> None:
+def test_no_panel_runs_into_the_next(view: Watched, width: int) -> None:
     view.page.set_viewport_size({"width": width, "height": 720})
-    view.open("/story/one-call?at=15", 15)
-    pool, below = box(view, "#figure-pool .plot"), box(view, "#queue-head")
-    assert pool["y"] + pool["height"] <= below["y"]
+    view.open("/story/one-call?at=6", 6)
+    for name, under in (("pool", "queue"), ("queue", "tables"), ("tables", "hashes")):
+        figure, below = box(view, f"#figure-{name}"), box(view, f"#{under}-head")
+        assert figure["height"] >= 60, name
+        assert figure["y"] + figure["height"] <= below["y"], name
