@@ -129,7 +129,7 @@ def test_a_why_card_answers_and_follows_time(view: Watched) -> None:
 def test_a_block_has_a_life_with_links(view: Watched) -> None:
     view.open("/story/one-call?at=6&sel=block:3", 6)
     card = view.page.locator("#card .card")
-    assert card.locator(".life li").count() == 4
+    expect(card.locator(".life li")).to_have_count(4)
     card.locator(".life a").first.click()
     view.wait(2)
     expect(card.locator("header")).to_contain_text("free but cached")

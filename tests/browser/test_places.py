@@ -207,3 +207,13 @@ def test_what_stands_over_the_time_line_stands_apart(look: Look, width: int) -> 
             assert places
             for (left, right, _, top), (other, _, _, below) in combinations(sorted(places), 2):
                 assert right <= other + 1.5 or abs(top - below) > 5, (at, left, right, other)
+
+
+@pytest.mark.parametrize("width", [1280, 1300, 1440])
+def test_no_panel_runs_into_the_next(view: Watched, width: int) -> None:
+    view.page.set_viewport_size({"width": width, "height": 720})
+    view.open("/story/one-call?at=6", 6)
+    for name, under in (("pool", "queue"), ("queue", "tables"), ("tables", "hashes")):
+        figure, below = box(view, f"#figure-{name}"), box(view, f"#{under}-head")
+        assert figure["height"] >= 60, name
+        assert figure["y"] + figure["height"] <= below["y"], name

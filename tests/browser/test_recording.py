@@ -53,7 +53,8 @@ def told(view: Watched) -> list[str]:
     page = view.page
     texts = [page.locator("#time-where b").inner_text(), page.locator("#log .sentences").inner_text()]
     texts += page.locator("#call .verdict, #call .detail, #call .formula, #call .note").all_inner_texts()
-    texts += page.locator("#requests .row .head, #requests .row .caption").all_inner_texts()
+    # Cards where there is room, else rows of one line: what stands in both.
+    texts += page.locator("#requests .row .head, #requests .row .caption").all_text_contents()
     return [" ".join(text.split()) for text in texts]
 
 

@@ -11,7 +11,7 @@ import { splitFigure } from "./split.js";
 import { tablesFigure } from "./tables.js";
 import { onThemeChange } from "./theme.js";
 
-const NARROW = 480;
+const PHONE = matchMedia("(max-width: 700px)"); // one column: the pool may be tall
 const WIDE = 620; // px, of what is folded away
 const SMALL = { usage: 360, blocks: 360, series: 360 }; // px: by themselves they have more room
 const GAUGE = 150; // px
@@ -39,7 +39,7 @@ export class Figures {
   #poolHost() {
     const { model } = this;
     return new Host("pool", (width, { room, clip, spot }) => {
-      this.grid = poolGrid(model.pool.size, width, this.enlarged ? room - 4 : width < NARROW ? 300 : 143, {
+      this.grid = poolGrid(model.pool.size, width, this.enlarged ? room - 4 : PHONE.matches ? 300 : 143, {
         asked: this.enlarged ? this.pitch : null, enlarged: this.enlarged,
       });
       return poolFigure(model, this.grid, { spot, clip });
