@@ -12,7 +12,7 @@ from engine.actions import Abort, Action, AddRequest, External, ResetPrefixCache
 from engine.config import EngineConfig
 from engine.errors import InputError, LimitError, ScenarioError, shown
 from engine.scenario_parse import MAX_NAME, parse_action, parse_prompt
-from engine.strict_json import array, loads, record, text, whole_number, wrong_type
+from engine.strict_json import MAX_INT, array, loads, record, text, whole_number, wrong_type
 from engine.tokens import (
     Continue,
     Own,
@@ -211,6 +211,8 @@ class Limits:
     add_requests: int = 10_000
     actions: int = 20_000
     drafts: int = 10_000
+    memory: int = MAX_INT
+    """About how many bytes the requests may take that live at the same time; by default as many as there are."""
 
     def check(self, scenario: Scenario, tokenize: Tokenize | None = None) -> None:
         """Checks a whole scenario; the length of texts too if there is a tokenizer.

@@ -31,8 +31,6 @@ CHECKPOINT_SECONDS: Final = 0.03
 CHECKPOINT_SHARE: Final = 8
 """A checkpoint is worth it behind actions that took so many times as long as making it."""
 CHECKPOINT_BYTES: Final = 192_000_000
-MOST_UNASKED_BYTES: Final = 256_000_000
-"""What a link may take in memory: whoever opens it hasn't seen what it holds."""
 MOST_VIEWS: Final = 3
 MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
@@ -156,7 +154,7 @@ class Branch:
             else:
                 self._try_at_head(action, self.limits)
         if self.limits is not None and cursor is self.head and self.head.at < self.end:
-            self._weigh()
+            self._weigh(self.limits)
         return time.thread_time() - start
 
     def _try_at_head(self, action: Action, limits: Limits) -> None:
@@ -168,12 +166,13 @@ class Branch:
         except InputError as error:
             self._end_here(error)
 
-    def _weigh(self) -> None:
+    def _weigh(self, limits: Limits) -> None:
         """End the branch where what is replayed unasked takes too much memory."""
-        if self.head.weight + self.head.requests_weight > MOST_UNASKED_BYTES:
+        if self.head.weight + self.head.requests_weight > limits.memory:
             where = f"actions[{self.head.at}]"
             message = "replaying these actions takes more memory than a link may"
-            self._end_here(LimitError("over_limit", message, where, "fewer or smaller requests"))
+            expected = f"at most {limits.memory // 1_000_000} MB: fewer or smaller requests"
+            self._end_here(LimitError("over_limit", message, where, expected))
 
     def _end_here(self, problem: InputError) -> None:
         """Leave out the actions behind the head."""
