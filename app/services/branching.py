@@ -42,13 +42,13 @@ class Branching:
         """Give a branch another name.
 
         Raises:
-            BadValueError: an empty or long one, or one that another branch has.
+            BadValueError: an empty or long one, or one that another branch has, or has as its id.
         """
         node, name = session.find(branch), " ".join(name.split())
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise BadValueError("This is no name for a branch.", "name", f"1 to {MAX_NAME} printable characters")
-        if any(other.name == name for other in session.living if other is not node):
-            raise BadValueError("Another branch has this name.", "name", "a name of its own")
+        if not session.may_be_called(node, name):
+            raise BadValueError("Another branch has, or had, this name.", "name", "a name of its own")
         await self._write(lambda: self._sessions.store.rename(session.id, branch, name))
         node.name = name
 
@@ -95,10 +95,9 @@ class Branching:
                 partial(_go_on, branch, left.actions, self._sessions.settings.limits)
             )
             spent += SLICE_SECONDS
-        taken = {node.name for node in session.living}
         node = Node("", "", config, parent.id, 0, has_own_config=True, branch=branch)
         self._sessions.add_node(session, node)
-        if name and name not in taken:
+        if name and session.may_be_called(node, name):
             node.name = name
         secret = await self._sessions.keep(session, 0)
         if branch.end < left.end and not problem:

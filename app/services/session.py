@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from app.services.columns import Columns
@@ -308,9 +309,23 @@ class Session:
         """
         node = self.nodes.get(branch)
         if node is None or node.deleted:
-            message = "There is no branch of this name here." if node is None else f"{node.name} was deleted."
+            message = "There is no branch of this name here." if node is None else f"The branch {node.name} was deleted."
             raise StaleMomentError(message, "branch", "one of the branches of this session")
         return node
+
+    def free_id(self) -> str:
+        """An id for a new branch, which is its first name too: nobody ever had it, nor is anybody called so."""
+        taken = {name.casefold() for node in self.nodes.values() for name in (node.id, node.name)}
+        return next(name for number in count(len(self.nodes) + 1) if (name := f"b{number}") not in taken)
+
+    def may_be_called(self, node: Node, name: str) -> bool:
+        """Whether a branch can have a name: no living one has it, and no other one's id, even a deleted one's, is so.
+
+        Ids stand in addresses: a page must not call one branch what its address calls another.
+        """
+        others = [one for one in self.nodes.values() if one is not node]
+        taken = {one.id for one in others} | {one.name for one in others if not one.deleted}
+        return name.casefold() not in {one.casefold() for one in taken}
 
     def check_place(self, branch: str, at: int, where: str = "at") -> None:
         """Refuse a branch that isn't the chosen one, and a moment that isn't there; `where` names the latter.

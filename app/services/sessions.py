@@ -364,7 +364,7 @@ class Sessions:
             message = f"This session has {MOST_BRANCHES} branches, and Poolscope takes no more."
             raise BadValueError(message, "branch", "to delete one that is not needed")
         assert node.branch is not None
-        node.id = node.name = f"b{len(session.nodes) + 1}"
+        node.id = node.name = session.free_id()
         node.has_connector, node.is_stored = node.branch.has_connector, False
         session.nodes[node.id] = node
         session.nodes_used[node.id] = None
