@@ -309,7 +309,9 @@ class Session:
         """
         node = self.nodes.get(branch)
         if node is None or node.deleted:
-            message = "There is no branch of this name here." if node is None else f"The branch {node.name} was deleted."
+            message = (
+                "There is no branch of this name here." if node is None else f"The branch {node.name} was deleted."
+            )
             raise StaleMomentError(message, "branch", "one of the branches of this session")
         return node
 

@@ -33,7 +33,11 @@ def test_a_pool_of_too_many_tokens_is_refused_wherever_it_comes_in(client: TestC
 
 
 def test_the_form_says_so_beside_the_field(client: TestClient) -> None:
-    typed = {"enable_chunked_prefill": "on", "groups.0.kind": "full_attention", **{name: str(value) for name, value in POOL.items()}}
+    typed = {
+        "enable_chunked_prefill": "on",
+        "groups.0.kind": "full_attention",
+        **{name: str(value) for name, value in POOL.items()},
+    }
     answer = client.post("/story/one-call/config", data=typed)
     assert f"{2**59} is more than a browser can count exactly. Expected: at most 9007199254740992, 2^53." in text_of(
         answer
