@@ -12,6 +12,7 @@ from app.services.errors import BadValueError, UnavailableError
 from app.services.session import SLICE_SECONDS, Branch, Node, Session
 from app.services.sessions import Sessions
 from app.services.stored import new_identity
+from app.services.visible import is_visible
 from app.store import StoreError
 from engine.actions import Action
 from engine.config import EngineConfig
@@ -45,7 +46,7 @@ class Branching:
             BadValueError: an empty or long one, or one that another branch has, or has as its id.
         """
         node, name = session.find(branch), " ".join(name.split())
-        if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable() or not is_visible(name):
             raise BadValueError("This is no name for a branch.", "name", f"1 to {MAX_NAME} printable characters")
         if not session.may_be_called(node, name):
             raise BadValueError("Another branch has, or had, this name.", "name", "a name of its own")

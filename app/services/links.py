@@ -53,6 +53,8 @@ MAX_SELECT: Final = 300
 MOST_KEYS: Final = 100
 """Of a shape of columns; no action of this version has nearly as many."""
 CHECKSUM_BYTES: Final = 3
+LEAST_BODY: Final = 20
+"""No code of a scenario is shorter, in characters behind the version."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 DICTIONARY: Final = (
@@ -160,11 +162,16 @@ def _unpack(code: str) -> bytes:
     if not code:
         raise _cut_short()
     if code[0] != VERSION:
-        if code[0].isascii() and code[0].isalnum() and code[0] > VERSION:
+        if code[0].isascii() and code[0].isalnum() and code[0] > VERSION and _is_well_formed(code[1:]):
             expected = f"a link of version {VERSION}, or a newer Poolscope to open it"
             raise LinkError("newer_link", "this link was made by a newer Poolscope", "link", expected)
         raise _broken()
     return _inflate(_bytes_of(code[1:]))
+
+
+def _is_well_formed(body: str) -> bool:
+    """Whether a later version can have written it: a mistyped address is broken, and not from the future."""
+    return len(body) >= LEAST_BODY and len(body) % 4 != 1 and _BASE64.fullmatch(body) is not None
 
 
 def _bytes_of(body: str) -> bytes:

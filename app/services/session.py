@@ -16,7 +16,8 @@ from app.services.columns import Columns
 from app.services.cursor import Cursor
 from app.services.errors import StaleMomentError
 from app.services.limits import check_continued
-from app.services.sources import SESSION, Origin, Source
+from app.services.sources import SESSION, UNTITLED, Origin, Source
+from app.services.visible import is_visible
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
 from engine.errors import InputError, LimitError
@@ -278,6 +279,11 @@ class Session:
         if self.id or self.origin is None:
             return Source(SESSION, self.id)
         return self.origin.source
+
+    @property
+    def shown_title(self) -> str:
+        """The title as a page shows it: one that nobody sees is none."""
+        return self.title if is_visible(self.title) else UNTITLED
 
     @property
     def weight(self) -> int:

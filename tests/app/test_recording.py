@@ -180,8 +180,8 @@ def test_more_than_500_actions_are_asked_for_by_range(client: TestClient, settin
     [
         ("from=4&to=3", 422, "It would end before it begins."),
         ("to=99", 409, "There is no moment 99: this branch has 15 actions."),
-        ("from=x", 422, "From is not a whole number."),
-        ("from=-1", 422, "From is not a whole number."),
+        ("from=x", 422, '"from" is not a whole number.'),
+        ("from=-1", 422, '"from" is not a whole number.'),
     ],
 )
 def test_a_range_that_is_none_is_told_beside_its_fields(

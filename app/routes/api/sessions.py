@@ -80,7 +80,7 @@ async def permalink(request: Request, session_id: str) -> Response:
     code = await parts.sessions.in_thread(lambda: encode(scenario, at, select))
     address = address_of(request)
     told = {"branch": branch, "at": at, "select": select, "code": code}
-    return answer(dumps({**told, "url": address.link(f"p/{code}"), "loopback": address.is_loopback}))
+    return answer(dumps({**told, "url": address.link(f"p/{code}/"), "loopback": address.is_loopback}))
 
 
 @router.delete("/{session_id}")

@@ -84,7 +84,8 @@ def test_a_permalink_holds_the_branch(client: TestClient) -> None:
     api = Api(client, *actions)
     told = api.get("/permalink?at=2&select=block:3").json()
     assert list(told) == ["branch", "at", "select", "code", "url", "loopback"]
-    assert told["url"] == f"http://testserver/p/{told['code']}"
+    assert told["url"] == f"http://testserver/p/{told['code']}/"
+    assert client.get(told["url"]).status_code == 200, "no redirect repeats a long link"
     assert told["loopback"] is False
     link = decode(told["code"], Limits())
     assert (link.at, link.select) == (2, "block:3")
