@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from starlette_compress import CompressMiddleware, add_compress_type
 
-from app.middleware import BodyLimit, OriginCheck, SecurityHeaders
+from app.middleware import BodyLimit, HeadAsGet, OriginCheck, SecurityHeaders
 from app.rendering.gallery import gallery as rendered_gallery
 from app.routes import (
     acts,
@@ -70,5 +70,5 @@ def create_app(settings: Settings) -> ASGIApp:
         app.include_router(part.router)
     app.mount("/static", VersionedFiles(templates.version))
     own_hosts = [urlsplit(settings.public_url).netloc.lower()] if settings.public_url else []
-    guarded = OriginCheck(BodyLimit(CompressMiddleware(app), settings.max_body), own_hosts)
+    guarded = OriginCheck(BodyLimit(HeadAsGet(CompressMiddleware(app)), settings.max_body), own_hosts)
     return SecurityHeaders(guarded)

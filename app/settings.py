@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from engine.errors import InputError, shown
 from engine.scenario import Limits
 
-SERVER_LIMITS = Limits(blocks=200_000)
+SERVER_LIMITS = Limits(blocks=200_000, memory=256_000_000)
+"""The memory holds for whatever is replayed: nobody can know what is in it before."""
 COUNTS = {"SESSIONS": "sessions_loaded", "STEPS": "steps_a_call", "BODY": "max_body", "LINKS": "links"}
 """`POOLSCOPE_MAX_…` -> the setting."""
 

@@ -258,7 +258,7 @@ def _check_numbers(arguments: Arguments) -> None:
     for name in ("new", "new_comp", "ext_comp", "lookahead", "reserved_blocks"):
         value = getattr(arguments, name)
         if value is not None and not 0 <= value <= MOST:
-            raise RequestError("out_of_range", f"{name} is {shown(value)}", name, f"a whole number from 0 to {MOST}")
+            raise RequestError("out_of_range", f'"{name}" is {shown(value)}', name, f"a whole number from 0 to {MOST}")
 
 
 def _multiples(most: int, unit: int) -> str:

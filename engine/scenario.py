@@ -12,7 +12,7 @@ from engine.actions import Abort, Action, AddRequest, External, ResetPrefixCache
 from engine.config import EngineConfig
 from engine.errors import InputError, LimitError, ScenarioError, shown
 from engine.scenario_parse import MAX_NAME, parse_action, parse_prompt
-from engine.strict_json import array, loads, record, text, whole_number, wrong_type
+from engine.strict_json import MAX_INT, array, loads, record, text, whole_number, wrong_type
 from engine.tokens import (
     Continue,
     Own,
@@ -64,6 +64,9 @@ __all__ = [
     "tokens_between",
     "tokens_of",
 ]
+
+MAX_COUNTABLE: Final = 2**53
+"""Up to here JavaScript's numbers are whole ones; what is larger a page would show wrong."""
 
 VERSION: Final = 1
 """The version of the format that this program reads and writes."""
@@ -211,6 +214,8 @@ class Limits:
     add_requests: int = 10_000
     actions: int = 20_000
     drafts: int = 10_000
+    memory: int = MAX_INT
+    """About how many bytes the requests may take that live at the same time; by default as many as there are."""
 
     def check(self, scenario: Scenario, tokenize: Tokenize | None = None) -> None:
         """Checks a whole scenario; the length of texts too if there is a tokenizer.
@@ -225,9 +230,10 @@ class Limits:
             self.check_action(action, f"actions[{i}]", tokenize)
 
     def check_config(self, config: EngineConfig, where: str = "config") -> None:
-        """Checks blocks and drafts."""
+        """Checks blocks and drafts, and that no number is larger than a browser can count to."""
         _within(config.num_blocks, self.blocks, "blocks", f"{where}.num_blocks")
         _within(config.num_speculative_tokens, self.drafts, "drafts", f"{where}.num_speculative_tokens")
+        _check_countable(config, where)
 
     def check_counts(self, actions: int, add_requests: int) -> None:
         """Checks how many actions, and how many requests among them."""
@@ -243,6 +249,25 @@ class Limits:
     def check_prompt(self, tokens: int, where: str) -> None:
         """Checks a prompt's length in tokens."""
         _within(tokens, self.prompt_tokens, "tokens in a prompt", where)
+
+
+def _check_countable(config: EngineConfig, where: str) -> None:
+    """Each number for itself, and the tokens of the pool in blocks of any of its sizes."""
+    for name, option in config.options().items():
+        if option.type == "integer":
+            _countable(getattr(config, name), f"{where}.{name}")
+    _countable(config.num_blocks * config.block_size, f"{where}.block_size", " tokens in the pool")
+    for i, group in enumerate(config.groups):
+        for name, option in group.options().items():
+            if option.type == "integer":
+                _countable(getattr(group, name), f"{where}.groups[{i}].{name}")
+        _countable(config.num_blocks * group.block_size, f"{where}.groups[{i}].block_size", " tokens in the pool")
+
+
+def _countable(number: int | None, where: str, what: str = "") -> None:
+    if number is not None and number > MAX_COUNTABLE:
+        message = f"{shown(number)}{what} is more than a browser can count exactly"
+        raise LimitError("over_limit", message, where, f"at most {MAX_COUNTABLE}, 2^53")
 
 
 def _within(count: int, limit: int, what: str, where: str) -> None:

@@ -9,6 +9,7 @@ from app.contexts import BranchesContext, BranchRow, BranchSign
 from app.rendering.moment import Moment
 from app.rendering.transport import config_summary, view
 from app.rendering.variants import variants
+from app.rendering.words import isolated
 from app.services.comparing import signs
 from app.services.session import Node
 
@@ -66,7 +67,7 @@ def _row(moment: Moment, node: Node, depth: int, rows: dict[str, int], longest: 
     """`rows`: branch -> its place in the list."""
     chosen = node.id == moment.branch
     above = _living_parent(moment.branches, node)
-    parent = moment.branches[node.parent].name if node.parent else ""
+    parent = _named(moment.branches[node.parent]) if node.parent else ""
     if not parent:
         origin = "the first"
     elif node.has_own_config:
@@ -92,6 +93,11 @@ def _row(moment: Moment, node: Node, depth: int, rows: dict[str, int], longest: 
         up=rows[node.id] - rows[above] if above in rows else 0,
         signs=tuple(_signs(node, left_at, longest)),
     )
+
+
+def _named(node: Node) -> str:
+    """A branch's name; another one may have that of a deleted one by now."""
+    return f"{isolated(node.name)} (deleted)" if node.deleted else isolated(node.name)
 
 
 def _signs(node: Node, left_at: int, longest: int) -> Iterator[BranchSign]:

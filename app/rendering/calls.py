@@ -119,17 +119,17 @@ def _granted_detail(call: CallTrace) -> str:
     parts = f": {count(idle, 'idle hit')} and {len(call.popped)} from its head" if idle else " from its head"
     words = f"{first}The free queue gives up {taken}{parts}."
     if test.needed != taken:
-        return f"{words} {_stay_free(call.free_after)}."
+        return f"{words} {_stay_free(str(call.free_after), call.free_after)}."
     if test.headroom:
         return (
             f"{words} With the watermark of {test.headroom} that is {taken + test.headroom} of {test.free}; "
             f"{test.spare} to spare."
         )
-    return f"{words} Of {test.free} {_stay_free(test.spare)}."
+    return f"{words} {_stay_free(f'{test.spare} of {test.free}', test.spare)}."
 
 
-def _stay_free(blocks: int) -> str:
-    return f"{blocks or 'none'} {'stay' if blocks > 1 else 'stays'} free"
+def _stay_free(words: str, blocks: int) -> str:
+    return f"{words} {'stays' if blocks == 1 else 'stay'} free"
 
 
 def _refused(moment: Moment, call: CallTrace) -> Words:

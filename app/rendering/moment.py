@@ -36,9 +36,8 @@ class Moment:
         """The moment at which `cursor` stands."""
         branch = session.branch
         chosen, nodes = session.chosen, session.nodes
-        return cls(
-            cursor, branch.columns, branch.actions, session.title, session.source.base, chosen, session.id, nodes
-        )
+        title = session.shown_title
+        return cls(cursor, branch.columns, branch.actions, title, session.source.base, chosen, session.id, nodes)
 
     @property
     def at(self) -> int:

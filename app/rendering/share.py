@@ -30,7 +30,7 @@ def share(
         whole_page: whether it is a page of its own.
         error: what went wrong.
     """
-    permalink = root.link(f"p/{code}") if code else ""
+    permalink = root.link(f"p/{code}/") if code else ""
     short = root.link(f"l/{key}") if key else ""
     session = root.link(f"s/{moment.session_id}{moment.query(moment.at)}") if moment.session_id else ""
     if session and select:
@@ -56,6 +56,6 @@ def share(
 
 def wall(title: str, root: PublicUrl, code: str, key: str | None) -> WallContext:
     """The short link, or else the permalink, as a large QR code."""
-    url = root.link(f"l/{key}" if key else f"p/{code}")
+    url = root.link(f"l/{key}" if key else f"p/{code}/")
     picture = qr_code(url)
     return WallContext(title, url, picture.path or "", picture.size, picture.reason, root.is_loopback)

@@ -26,6 +26,9 @@ from app.templating import Templates, to_root
 
 JSON_LINES: Final = "application/jsonl"
 NUMBER: Final = re.compile(r"[0-9]{1,9}\Z")
+DIGITS: Final = re.compile(r"[0-9]+\Z")
+MOST: Final = 999_999_999
+"""The largest number that an address may hold."""
 TITLES: Final = {
     400: "That can't be read",
     401: "You can look, not act",
@@ -115,9 +118,11 @@ def whole_number(text: str | None, where: str, default: int) -> int:
     """
     if text is None or text == "":
         return default
-    if not NUMBER.match(text):
-        raise BadValueError(f"{where} is not a whole number.", where, "a whole number, 0 or more")
-    return int(text)
+    if not DIGITS.match(text):
+        raise BadValueError(f'"{where}" is not a whole number.', where, "a whole number, 0 or more")
+    if not NUMBER.match(digits := text.lstrip("0") or "0"):
+        raise BadValueError(f'"{where}" is too large.', where, f"at most {MOST}")
+    return int(digits)
 
 
 def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:

@@ -65,7 +65,10 @@ def number(asked: Asked, name: str) -> int | None:
 def numbers(asked: Asked, name: str) -> list[int]:
     """What a field holds that is for whole numbers with commas."""
     parts = [part.strip() for part in asked.typed.get(name, "").split(",") if part.strip()]
-    if not all(INTEGER.match(part) and len(part) <= MOST_DIGITS for part in parts):
+    if all(INTEGER.match(part) for part in parts) and any(len(part) > MOST_DIGITS for part in parts):
+        asked.blame(BadValueError("One of these numbers is too large.", name, f"at most {MOST_DIGITS} digits each"))
+        return []
+    if not all(INTEGER.match(part) for part in parts):
         asked.blame(BadValueError("These are not whole numbers.", name, "whole numbers with commas, as 0, 2, 1"))
         return []
     return [int(part) for part in parts]

@@ -188,7 +188,7 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
     """
     value = fields.get(name, "")
     if not isinstance(value, str):
-        raise BadValueError(f"{name} is no text.", name, "a text")
+        raise BadValueError(f'"{name}" is no text.', name, "a text")
     return value
 
 
@@ -201,7 +201,7 @@ def _check_known(fields: Mapping[str, Any], known: Sequence[str]) -> None:
     known = ("branch", "at", *known)
     for name in fields:
         if name not in known:
-            raise BadValueError(f"{name} is not known here.", name, f"only {', '.join(known)}")
+            raise BadValueError(f'"{name}" is not known here.', name, f"only {', '.join(known)}")
 
 
 def _knobs(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ async def make_with_config(request: Request) -> Response:
 
 async def _show(request: Request, source: Source, asked: _Asked | None = None, status: int = 200) -> Response:
     async with parts_of(request).sessions.opened(source, branch_of(request)) as session:
-        branch, title = session.branch, session.title
+        branch, title = session.branch, session.shown_title
         if asked is None:
             at = min(whole_number(request.query_params.get("at"), "at", branch.end), branch.end)
             asked = _Asked(at=at, typed=texts_of(branch.config))

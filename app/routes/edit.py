@@ -100,7 +100,7 @@ async def _show(request: Request, sent: _Sent | None, verdict: Verdict | None = 
             sent = _Sent(text, at=place_of(request, session))
         query = f"?branch={session.chosen}"
         back = f"{source.from_below}{query}&at={min(sent.at, session.branch.end)}"
-        context = EditorContext(session.title, back, query, sent.at, sent.text, verdict)
+        context = EditorContext(session.shown_title, back, query, sent.at, sent.text, verdict)
     return html(request, "editor.html", context, status)
 
 

@@ -71,9 +71,11 @@ def add_handlers(app: FastAPI) -> None:
 
 def _methods(request: Request) -> list[str]:
     """Everything that an address takes, whichever route takes it."""
-    methods = ("GET", "HEAD", "POST", "DELETE")
-    scopes = ({**request.scope, "method": method} for method in methods)
-    return [scope["method"] for scope in scopes if any(one.matches(scope)[0] is Match.FULL for one in _routes(request))]
+    scopes = ({**request.scope, "method": method} for method in ("GET", "POST", "DELETE"))
+    taken = [
+        scope["method"] for scope in scopes if any(one.matches(scope)[0] is Match.FULL for one in _routes(request))
+    ]
+    return ["GET", "HEAD", *taken[1:]] if "GET" in taken else taken
 
 
 def _routes(request: Request) -> Sequence[BaseRoute]:

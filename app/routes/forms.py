@@ -98,7 +98,7 @@ def _from_json(asked: Asked, body: bytes) -> None:
     if asked.kind == "run":
         for name in written:
             if name not in ("until", "steps"):
-                raise BadValueError(f"{name} is not known here.", name, "only branch, at, until, steps")
+                raise BadValueError(f'"{name}" is not known here.', name, "only branch, at, until, steps")
         _run(asked, written)
         return
     if asked.kind == "step":
@@ -110,9 +110,9 @@ def _place_from_json(asked: Asked, written: dict[str, Any]) -> None:
     """Take the branch and the moment out of what a program sent."""
     branch, at = written.pop("branch", ""), written.pop("at", None)
     if not isinstance(branch, str):
-        raise BadValueError("branch is not a name.", "branch", "the name of a branch")
+        raise BadValueError('"branch" is not a name.', "branch", "the name of a branch")
     if at is not None and (not isinstance(at, int) or isinstance(at, bool) or at < 0):
-        raise BadValueError("at is not a whole number.", "at", "a whole number, 0 or more")
+        raise BadValueError('"at" is not a whole number.', "at", "a whole number, 0 or more")
     asked.branch, asked.at = branch, at
 
 

@@ -17,9 +17,10 @@ from app.rendering.why_card import told_at, why_context
 from app.routes.answers import error_answer, html, parts_of, wants_frame, wants_json
 from app.routes.pages import call_of, looked_at
 from app.services.errors import UnavailableError
-from engine.probe import Arguments
+from engine.probe import MOST, Arguments
 
 router = APIRouter()
+DIGITS: Final = re.compile(r"-?[0-9]+\Z")
 NUMBER: Final = re.compile(r"-?[0-9]{1,19}\Z")
 YES_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 
@@ -88,6 +89,7 @@ def _asked(request: Request) -> Asked:
                 errors[name] = "This is neither yes nor no."
         else:
             read[name] = int(text) if NUMBER.match(text) else None
-            if text and not NUMBER.match(text):
-                errors[name] = "This is not a whole number."
+            if text and read[name] is None:
+                large = f"This is too large: at most {MOST}." if text[0] != "-" else "This is too small: 0 or more."
+                errors[name] = large if DIGITS.match(text) else "This is not a whole number."
     return Asked(request.query_params.get("request"), typed, Arguments(**read), errors)

@@ -45,7 +45,7 @@ async def on_a_wall(request: Request) -> Response:
             code = _code(session, at, select)
             if not code:
                 raise BadValueError(TOO_LARGE, "link")
-            context = wall(session.title, address_of(request), code, known_key(parts.store, code))
+            context = wall(session.shown_title, address_of(request), code, known_key(parts.store, code))
             return html(request, "wall.html", context)
 
         return await parts.sessions.in_thread(render)

@@ -12,6 +12,7 @@ from unicodedata import category
 from app.services.errors import BadValueError
 from app.services.limits import check_continued
 from app.services.session import Branch
+from app.services.visible import is_visible
 from app.tokenizer import tokenize
 from engine.actions import Abort, Action, AddRequest, Step
 from engine.config import EngineConfig
@@ -56,10 +57,22 @@ def _check_id(action: Action, where: str) -> None:
     """Refuse an id that a page can't carry.
 
     Raises:
-        BadValueError: it is blank, or has control characters.
+        BadValueError: nothing of it is visible, or it has control characters.
     """
-    if isinstance(action, AddRequest) and (not action.id.strip() or any(category(one) == "Cc" for one in action.id)):
+    if isinstance(action, AddRequest) and (
+        not is_visible(action.id) or any(category(one) == "Cc" for one in action.id)
+    ):
         raise BadValueError("A page can't show this id.", f"{where}.id", "something visible, no control characters")
+
+
+def check_ids(actions: Sequence[Action]) -> None:
+    """Refuse ids that a page can't carry.
+
+    Raises:
+        BadValueError: the first one.
+    """
+    for index, action in enumerate(actions):
+        _check_id(action, f"actions[{index}]")
 
 
 def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -> None:
@@ -69,8 +82,8 @@ def check_all(config: EngineConfig, actions: Sequence[Action], limits: Limits) -
         InputError: the first one that can't; `where` starts with its place, as `actions[3]`.
     """
     limits.check_counts(len(actions), sum(isinstance(action, AddRequest) for action in actions))
+    check_ids(actions)
     for index, action in enumerate(actions):
-        _check_id(action, f"actions[{index}]")
         limits.check_action(action, f"actions[{index}]", tokenize)
         check_action(action, config, f"actions[{index}]", tokenize)
 

@@ -11,6 +11,7 @@ from app.services.session import MOST_BRANCHES, Branch, Node, Session
 from app.services.sessions import Sessions, check_arrived
 from app.services.stored import new_identity
 from app.services.storing import keep
+from app.services.visible import is_visible
 from app.store import StoreError
 from engine.config import EngineConfig
 from engine.errors import InputError
@@ -39,13 +40,13 @@ class Branching:
         """Give a branch another name.
 
         Raises:
-            BadValueError: an empty or long one, or one that another branch has.
+            BadValueError: an empty or long one, or one that another branch has, or has as its id.
         """
         node, name = session.find(branch), " ".join(name.split())
-        if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable() or not is_visible(name):
             raise BadValueError("This is no name for a branch.", "name", f"1 to {MAX_NAME} printable characters")
-        if any(other.name == name for other in session.living if other is not node):
-            raise BadValueError("Another branch has this name.", "name", "a name of its own")
+        if not session.may_be_called(node, name):
+            raise BadValueError("Another branch has, or had, this name.", "name", "a name of its own")
         await self._write(lambda: self._sessions.store.rename(session.id, branch, name))
         node.name = name
 
@@ -93,10 +94,9 @@ class Branching:
             problem = "Replaying took as long as one request may."
         except InputError as error:
             problem = _impossible(branch.end, error)
-        taken = {node.name for node in session.living}
         node = Node("", "", config, parent.id, 0, has_own_config=True, branch=branch)
         add_node(session, node)
-        if name and name not in taken:
+        if name and session.may_be_called(node, name):
             node.name = name
         secret = await keep(self._sessions, session, 0)
         return Replayed(node.id, branch.end, left.end, problem, secret)
@@ -150,7 +150,7 @@ def add_node(session: Session, node: Node) -> None:
         message = f"This session has {MOST_BRANCHES} branches, and Poolscope takes no more."
         raise BadValueError(message, "branch", "to delete one that is not needed")
     assert node.branch is not None
-    node.id = node.name = f"b{len(session.nodes) + 1}"
+    node.id = node.name = session.free_id()
     node.has_connector, node.is_stored = node.branch.has_connector, False
     session.nodes[node.id] = node
     session.nodes_used[node.id] = None

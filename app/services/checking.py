@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.services.errors import ServiceError
+from app.services.acting import check_ids
+from app.services.errors import BadValueError, ServiceError
 from app.services.json_help import what_it_is, what_would_be_right
 from app.services.json_place import Mark, Places, find_place
 from app.tokenizer import tokenize
@@ -49,7 +50,10 @@ def check_text(text: str, limits: Limits) -> Checked:
         try:
             scenario = parse_scenario(obj, tokenize)
             limits.check(scenario, tokenize)
+            check_ids(scenario.actions)
             return Checked(scenario)
+        except BadValueError as error:
+            return Checked(None, (problem_in(text, error),))
         except InputError as first:
             return Checked(None, tuple(_placed(text, _all_of(obj, limits, first))))
     except InputError as error:

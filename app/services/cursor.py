@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
+from app.services.limits import requests_weight
 from app.services.prefix_tree import PrefixTree
 from app.tokenizer import tokenize
 from engine.actions import Action, Step
@@ -17,9 +17,6 @@ from engine.kv_events import AllBlocksCleared, BlockRemoved, BlockStored, KVCach
 from engine.simulation import Outcome, Simulation
 from engine.step_trace import BlockEvent, StepTrace, block_events, read_step
 from engine.trace import Entry
-
-HASH_BYTES: Final = 140
-"""A hash of a request, with its place in the request's lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +117,8 @@ class Cursor:
 
     @property
     def requests_weight(self) -> int:
-        """About how many bytes the hashes and tables of living requests take; forks share most of them."""
-        return HASH_BYTES * sum(len(request.block_hashes) for request in self.simulation.scheduler.requests.values())
+        """About how many bytes the living requests take; forks share most of them."""
+        return requests_weight(self.simulation)
 
     def fork(self) -> Cursor:
         """An independent copy. O(pool)."""

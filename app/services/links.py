@@ -35,6 +35,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, TypeAlias
 
 from engine.errors import LimitError, ScenarioError
@@ -49,7 +50,11 @@ MAX_CODE: Final = MAX_BYTES * 4 // 3 + 1_000
 """No code of a payload within `MAX_BYTES` is longer, in characters."""
 MAX_SELECT: Final = 300
 """The longest selection, in characters."""
+MOST_KEYS: Final = 100
+"""Of a shape of columns; no action of this version has nearly as many."""
 CHECKSUM_BYTES: Final = 3
+LEAST_BODY: Final = 20
+"""No code of a scenario is shorter, in characters behind the version."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 DICTIONARY: Final = (
@@ -157,11 +162,16 @@ def _unpack(code: str) -> bytes:
     if not code:
         raise _cut_short()
     if code[0] != VERSION:
-        if code[0].isascii() and code[0].isalnum() and code[0] > VERSION:
+        if code[0].isascii() and code[0].isalnum() and code[0] > VERSION and _is_well_formed(code[1:]):
             expected = f"a link of version {VERSION}, or a newer Poolscope to open it"
             raise LinkError("newer_link", "this link was made by a newer Poolscope", "link", expected)
         raise _broken()
     return _inflate(_bytes_of(code[1:]))
+
+
+def _is_well_formed(body: str) -> bool:
+    """Whether a later version can have written it: a mistyped address is broken, and not from the future."""
+    return len(body) >= LEAST_BODY and len(body) % 4 != 1 and _BASE64.fullmatch(body) is not None
 
 
 def _bytes_of(body: str) -> bytes:
@@ -217,6 +227,7 @@ def _too_large() -> LimitError:
 def _to_columns(actions: list[object]) -> list[object]:
     """`[shapes, runs, columns]` of a list of objects; `_from_columns` undoes it."""
     rows: dict[tuple[str, ...], list[dict[str, object]]] = {}
+    places: dict[tuple[str, ...], int] = {}
     runs: list[int] = []
     last: tuple[str, ...] | None = None
     for action in actions:
@@ -226,7 +237,7 @@ def _to_columns(actions: list[object]) -> list[object]:
         if shape == last:
             runs[-1] += 1
         else:
-            runs += (list(rows).index(shape), 1)
+            runs += (places.setdefault(shape, len(places)), 1)
         last = shape
     columns = [[_column([row[key] for row in of_shape]) for key in shape] for shape, of_shape in rows.items()]
     return [[list(shape) for shape in rows], runs, columns]
@@ -254,32 +265,45 @@ def _from_columns(packed: list[object], limits: Limits) -> list[object]:
     columns = [array(columns, "link.columns", "columns") for columns in array(packed[2], "link.columns", "columns")]
     if len(numbers) % 2 or len(columns) != len(shapes):
         raise _broken()
-    objects = [_objects(keys, values, count) for keys, values, count in zip(shapes, columns, counts, strict=True)]
-    if sum(size for size, _ in objects) > MAX_BYTES:
+    parts = [
+        (keys, _columns(keys, values, count), count)
+        for keys, values, count in zip(shapes, columns, counts, strict=True)
+    ]
+    if sum(_unfolded(keys, values, count) for keys, values, count in parts) > MAX_BYTES:
         raise _too_large()
-    rows = [rows for _, rows in objects]
+    rows = [_objects(keys, values, count) for keys, values, count in parts]
     return [next(rows[shape]) for shape, count in runs for _ in range(count)]
 
 
 def _keys(shape: object) -> list[str]:
-    """The keys of a shape: at least one, each once."""
+    """The keys of a shape: at least one and no more than an action can have, each once."""
     keys = [text(key, "link.shapes") for key in array(shape, "link.shapes", "keys")]
-    if not keys or len(set(keys)) != len(keys):
+    if not 0 < len(keys) <= MOST_KEYS or len(set(keys)) != len(keys):
         raise _broken()
     return keys
 
 
-def _objects(keys: list[str], values: list[object], count: int) -> tuple[int, Iterator[dict[str, object]]]:
-    """The `count` objects of a shape, and how many bytes they take as compact JSON, each with a comma behind it."""
+def _columns(keys: list[str], values: list[object], count: int) -> list[list[object]]:
+    """The columns of a shape that stands for `count` objects: for each key so many values, or one."""
     columns = [array(column, "link.columns", "values") for column in values]
     if len(columns) != len(keys) or any(len(column) not in (1, count) for column in columns):
         raise _broken()
+    return columns
+
+
+def _unfolded(keys: list[str], columns: list[list[object]], count: int) -> int:
+    """How many bytes the `count` objects of a shape take as compact JSON, each with a comma behind it."""
     size = count * (2 + sum(len(_dumps(key)) + 2 for key in keys))
     for column in columns:
         alone = _size(column) - 1 - len(column)
         size += alone if len(column) == count else alone * count
-    full = [column if len(column) == count else column * count for column in columns]
-    return size, (dict(zip(keys, row, strict=True)) for row in zip(*full, strict=True))
+    return size
+
+
+def _objects(keys: list[str], columns: list[list[object]], count: int) -> Iterator[dict[str, object]]:
+    """The `count` objects of a shape, one at a time."""
+    full = [column if len(column) == count else repeat(column[0], count) for column in columns]
+    return (dict(zip(keys, row, strict=True)) for row in zip(*full, strict=True))
 
 
 def _size(column: list[object]) -> int:

@@ -42,6 +42,7 @@ class Recorder:
         simulation: an engine that nobody else uses; it stands before the first of the actions.
         actions: what to execute.
         seconds: CPU time it may take.
+        goes_on: whether the records can be asked for from any action on, where it takes too long.
         check: called with each action and its index before it is executed; raises what is wrong with it.
         written: how many records there are.
         error: what ended it before the end.
@@ -51,6 +52,7 @@ class Recorder:
     actions: Sequence[Action]
     seconds: float
     check: Callable[[Action, int], None] = _nothing
+    goes_on: bool = False
     written: int = 0
     spent: float = 0.0
     error: InputError | ServiceError | None = None
@@ -65,7 +67,7 @@ class Recorder:
         start, lines, size = time.thread_time(), list[str](), 0
         while not self.is_done and size < SLICE_BYTES and time.thread_time() - start < SLICE_SECONDS:
             if self.spent + time.thread_time() - start > self.seconds:
-                self.error = too_long(self.simulation.num_actions)
+                self.error = too_long(self.simulation.num_actions, goes_on=self.goes_on and self.written > 0)
                 break
             try:
                 self.check(self.actions[self.written], self.written)
@@ -79,11 +81,10 @@ class Recorder:
         return lines
 
 
-def too_long(action: int) -> TooLongError:
-    """The error of a replay that was cut short before an action."""
-    return TooLongError(
-        "Replaying this takes longer than one request may.", f"actions[{action}]", "fewer or smaller actions"
-    )
+def too_long(action: int, *, goes_on: bool = False) -> TooLongError:
+    """The error of a replay that was cut short before an action; `goes_on`: another request can go on from there."""
+    expected = f"to go on with ?from={action}" if goes_on else "fewer or smaller actions"
+    return TooLongError("Replaying this takes longer than one request may.", f"actions[{action}]", expected)
 
 
 @dataclass(slots=True)
@@ -126,7 +127,8 @@ class Replays:
                 session.check_place(branch, first, "from")
                 session.check_place(branch, end or 0, "to")
                 actions = session.branch.actions[first:end]
-                return Recorder(await engine_at(self.sessions, session, first), actions, self._seconds)
+                simulation = await engine_at(self.sessions, session, first)
+                return Recorder(simulation, actions, self._seconds, goes_on=True)
 
         return self._lines(begin)
 

@@ -9,13 +9,15 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from app.services.columns import Columns
 from app.services.cursor import Cursor
 from app.services.errors import StaleMomentError
 from app.services.limits import check_continued
-from app.services.sources import SESSION, Origin, Source
+from app.services.sources import SESSION, UNTITLED, Origin, Source
+from app.services.visible import is_visible
 from engine.actions import Action, AddRequest
 from engine.config import EngineConfig
 from engine.errors import InputError, LimitError
@@ -31,8 +33,6 @@ CHECKPOINT_SECONDS: Final = 0.03
 CHECKPOINT_SHARE: Final = 8
 """A checkpoint is worth it behind actions that took so many times as long as making it."""
 CHECKPOINT_BYTES: Final = 192_000_000
-MOST_UNASKED_BYTES: Final = 256_000_000
-"""What a link may take in memory: whoever opens it hasn't seen what it holds."""
 MOST_VIEWS: Final = 3
 MOST_BRANCHES: Final = 1_000
 MOST_LOADED: Final = 12
@@ -156,7 +156,7 @@ class Branch:
             else:
                 self._try_at_head(action, self.limits)
         if self.limits is not None and cursor is self.head and self.head.at < self.end:
-            self._weigh()
+            self._weigh(self.limits)
         return time.thread_time() - start
 
     def _try_at_head(self, action: Action, limits: Limits) -> None:
@@ -168,12 +168,13 @@ class Branch:
         except InputError as error:
             self._end_here(error)
 
-    def _weigh(self) -> None:
+    def _weigh(self, limits: Limits) -> None:
         """End the branch where what is replayed unasked takes too much memory."""
-        if self.head.weight + self.head.requests_weight > MOST_UNASKED_BYTES:
+        if self.head.weight + self.head.requests_weight > limits.memory:
             where = f"actions[{self.head.at}]"
             message = "replaying these actions takes more memory than a link may"
-            self._end_here(LimitError("over_limit", message, where, "fewer or smaller requests"))
+            expected = f"at most {limits.memory // 1_000_000} MB: fewer or smaller requests"
+            self._end_here(LimitError("over_limit", message, where, expected))
 
     def _end_here(self, problem: InputError) -> None:
         """Leave out the actions behind the head."""
@@ -280,6 +281,11 @@ class Session:
         return self.origin.source
 
     @property
+    def shown_title(self) -> str:
+        """The title as a page shows it: one that nobody sees is none."""
+        return self.title if is_visible(self.title) else UNTITLED
+
+    @property
     def weight(self) -> int:
         """About how many bytes it takes."""
         return sum(node.branch.weight for node in self.nodes.values() if node.branch is not None)
@@ -309,9 +315,25 @@ class Session:
         """
         node = self.nodes.get(branch)
         if node is None or node.deleted:
-            message = "There is no branch of this name here." if node is None else f"{node.name} was deleted."
+            message = (
+                "There is no branch of this name here." if node is None else f"The branch {node.name} was deleted."
+            )
             raise StaleMomentError(message, "branch", "one of the branches of this session")
         return node
+
+    def free_id(self) -> str:
+        """An id for a new branch, which is its first name too: nobody ever had it, nor is anybody called so."""
+        taken = {name.casefold() for node in self.nodes.values() for name in (node.id, node.name)}
+        return next(name for number in count(len(self.nodes) + 1) if (name := f"b{number}") not in taken)
+
+    def may_be_called(self, node: Node, name: str) -> bool:
+        """Whether a branch can have a name: no living one has it, and no other one's id, even a deleted one's, is so.
+
+        Ids stand in addresses: a page must not call one branch what its address calls another.
+        """
+        others = [one for one in self.nodes.values() if one is not node]
+        taken = {one.id for one in others} | {one.name for one in others if not one.deleted}
+        return name.casefold() not in {one.casefold() for one in taken}
 
     def check_place(self, branch: str, at: int, where: str = "at") -> None:
         """Refuse a branch that isn't the chosen one, and a moment that isn't there; `where` names the latter.

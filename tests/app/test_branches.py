@@ -97,6 +97,50 @@ def test_names(client: TestClient) -> None:
     assert hostile not in client.get(f"{page}/branches?branch=b2").text
 
 
+def origins_in(client: TestClient, page: str) -> list[str]:
+    """As the list of branches tells where each comes from."""
+    rows = text_of(client.get(f"{page}/branches"))
+    return re.findall(r"\S+ leaves .+? after \d+", rows)
+
+
+def test_a_new_branch_has_neither_the_id_nor_the_name_of_another(client: TestClient, settings: Settings) -> None:
+    page = new_session(client)
+    post(client, f"{page}/add", at=5, **ADD)
+    post(client, f"{page}/rename", branch="b2", name="b3")
+    assert post(client, f"{page}/add", at=4, **ADD)["branch"] == "b4"
+    assert listed_in(client, page) == ["main", "b2", "b4"]
+    post(client, f"{page}/rename", branch="b4", name="B6")
+    post(client, f"{page}/delete", branch="b4")
+    with browser(settings) as again:
+        again.cookies = client.cookies
+        assert [post(again, f"{page}/add", at=at, **ADD)["branch"] for at in (2, 3)] == ["b5", "b7"]
+
+
+def test_no_branch_is_called_what_an_address_calls_another(client: TestClient) -> None:
+    page = new_session(client)
+    post(client, f"{page}/add", at=5, **ADD)
+    post(client, f"{page}/add", at=4, **ADD)
+    post(client, f"{page}/rename", branch="b2", name="other")
+    post(client, f"{page}/rename", branch="main", name="first")
+    post(client, f"{page}/delete", branch="b3")
+    for branch, name in (("b2", "first"), ("b2", "FIRST"), ("b2", "main"), ("b2", "b3"), ("main", "b2")):
+        answer = client.post(f"{page}/rename", data={"branch": branch, "name": name}, headers=ASKS)
+        error = answer.json()["error"]
+        assert (answer.status_code, error["message"]) == (422, "Another branch has, or had, this name."), name
+    for branch, name in (("b2", "b2"), ("main", "main"), ("main", "Main")):
+        post(client, f"{page}/rename", branch=branch, name=name)
+
+
+def test_where_a_branch_left_one_that_is_gone_is_told_so(client: TestClient) -> None:
+    page = new_session(client)
+    post(client, f"{page}/add", at=5, **ADD)
+    assert origins_in(client, page) == ["b2 leaves main after 5"]
+    post(client, f"{page}/delete", branch="main")
+    assert origins_in(client, page) == ["b2 leaves main (deleted) after 5"]
+    post(client, f"{page}/rename", branch="b2", name="only")
+    assert origins_in(client, page) == ["only leaves main (deleted) after 5"]
+
+
 def test_deleting_leaves_children_their_actions(client: TestClient, settings: Settings) -> None:
     page = new_session(client)
     post(client, f"{page}/add", at=5, **ADD)

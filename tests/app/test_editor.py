@@ -160,7 +160,7 @@ def test_a_chain_of_prompts_that_doubles_is_refused_and_not_built(client: TestCl
     for n in range(40):
         part = {"continue": f"r{n}"}
         actions.append(add(f"r{n + 1}", [part, part]))
-    text = scenario(*actions, max_model_len=2**62)
+    text = scenario(*actions, max_model_len=2**53)
     (problem,) = checked(client, text)["problems"]
     assert (problem["code"], problem["where"]) == ("over_limit", "actions[10].prompt")
     refused = client.post("/edit", files={"text": (None, text)}, headers=JSON)

@@ -18,7 +18,7 @@ def test_the_plain_address_leads_to_a_branch_that_lives(client: TestClient) -> N
     for path in ("", "/config", "/branches", "/probe", "/block/3", "/share"):
         assert client.get(f"{page}{path}").status_code == 200, path
     assert client.post(f"{page}/step", data={}, headers=ASKS).json()["branch"] == "b2"
-    assert "Main was deleted." in text_of(client.get(f"{page}?branch=main"))
+    assert "The branch main was deleted." in text_of(client.get(f"{page}?branch=main"))
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "text/json"])

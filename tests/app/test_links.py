@@ -324,6 +324,19 @@ def test_columns_that_would_unfold_to_too_much_are_over_a_limit(shapes: object, 
     assert isinstance(refusal(in_columns(shapes, runs, columns)), LimitError)
 
 
+@pytest.mark.parametrize("keys", [links.MOST_KEYS, links.MOST_KEYS + 1, 5_000])
+def test_columns_are_measured_before_they_are_unfolded(keys: int) -> None:
+    """Keys times objects would be many millions of values, from a short code."""
+    code = in_columns([[f"k{i}" for i in range(keys)]], [0, 20_000], [[[0]] * keys])
+    assert len(code) < 20_000
+    tracemalloc.start()
+    error = refusal(code)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(error, LimitError if keys <= links.MOST_KEYS else LinkError)
+    assert peak < 5_000_000
+
+
 @pytest.mark.parametrize(
     ("shapes", "runs", "columns"),
     [

@@ -50,14 +50,16 @@ def test_the_form_alone_is_filled_for_the_first_candidate(client: TestClient) ->
 @pytest.mark.parametrize(
     ("arguments", "field", "message"),
     [
-        ("new=-1", "new", "New is -1. Expected: a whole number from 0 to"),
+        ("new=-1", "new", '"new" is -1. Expected: a whole number from 0 to'),
         ("new=x", "new", "This is not a whole number."),
         ("new=1.5", "new", "This is not a whole number."),
+        (f"new={10**19}", "new", "This is too large: at most 10000000."),
+        (f"new=-{10**19}", "new", "This is too small: 0 or more."),
         ("new=173", "new", "173 tokens are more than"),
         ("new_comp=144", "new_comp", "the cache holds no hit of 144 tokens"),
         ("ext_comp=999", "ext_comp", "999 external tokens are more than the request has behind its hit."),
-        ("lookahead=99999999999", "lookahead", "Lookahead is 99999999999."),
-        ("reserved_blocks=-3", "reserved_blocks", "Reserved_blocks is -3."),
+        ("lookahead=99999999999", "lookahead", '"lookahead" is 99999999999.'),
+        ("reserved_blocks=-3", "reserved_blocks", '"reserved_blocks" is -3.'),
         ("has_scheduled_reqs=perhaps", "has_scheduled_reqs", "This is neither yes nor no."),
     ],
 )

@@ -27,7 +27,7 @@ def test_the_dialog_shares_what_is_seen_now(view: Watched) -> None:
     expect(dialog).to_contain_text("The watermark, after 8 of 10, with request bo selected")
     expect(dialog.locator("#loopback")).to_contain_text("open on this computer only")
     link = dialog.locator("#share-permalink").input_value()
-    held = decode(link.rpartition("/")[2], Limits())
+    held = decode(link.split("/")[-2], Limits())
     assert (held.at, held.select) == (8, "request:bo")
     assert violations(page) == []
     page.keyboard.press("Escape")

@@ -301,6 +301,39 @@ def test_limits_are_checked_before_the_engine_builds_anything(limits: Limits, wh
     assert caught.value.expected.startswith("at most ")
 
 
+FULL = {"kind": "full_attention"}
+WINDOW = {"kind": "sliding_window", "sliding_window": 4}
+
+
+@pytest.mark.parametrize(
+    ("config", "where", "number"),
+    [
+        ({"block_size": 2**59}, "block_size", f"{2**59}"),
+        ({"block_size": 2**53}, "block_size", f"{40 * 2**53} tokens in the pool"),
+        ({"max_model_len": 2**53 + 1}, "max_model_len", f"{2**53 + 1}"),
+        ({"max_num_batched_tokens": 2**63 - 1}, "max_num_batched_tokens", f"{2**63 - 1}"),
+        ({"num_lookahead_tokens": 2**60}, "num_lookahead_tokens", f"{2**60}"),
+        ({"groups": [FULL, {**WINDOW, "sliding_window": 2**60}]}, "groups[1].sliding_window", f"{2**60}"),
+        (
+            {"groups": [FULL, {**WINDOW, "block_size": 2**52}]},
+            "groups[1].block_size",
+            f"{40 * 2**52} tokens in the pool",
+        ),
+    ],
+)
+def test_no_number_is_larger_than_a_browser_can_count(config: dict[str, object], where: str, number: str) -> None:
+    with pytest.raises(LimitError) as caught:
+        Limits().check_config(EngineConfig.from_json({"num_blocks": 40, **config}))
+    assert str(caught.value) == (
+        f"config.{where}: {number} is more than a browser can count exactly; expected at most 9007199254740992, 2^53"
+    )
+
+
+def test_the_largest_numbers_are_taken() -> None:
+    most = {"num_blocks": 2, "block_size": 2**52, "max_model_len": 2**53, "max_num_batched_tokens": 2**53}
+    Limits().check_config(EngineConfig.from_json(most))
+
+
 def test_groups_are_limited_while_they_are_read() -> None:
     group = {"kind": "full_attention"}
     assert len(parse_scenario(scenario(groups=[group] * 100)).config.groups) == 100

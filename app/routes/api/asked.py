@@ -9,7 +9,8 @@ from typing import Any
 
 from fastapi import Request
 
-from app.routes.answers import NUMBER, parts_of
+from app.routes.answers import parts_of
+from app.routes.answers import whole_number as number_in
 from app.services.errors import BadValueError, NoSecretError, NotOwnerError
 from app.services.session import Session
 from engine.actions import Action
@@ -92,7 +93,7 @@ class Query:
                 expected = f"one of {', '.join(known)}" if known else "no parameter"
                 raise BadValueError(f"There is no parameter {shown(name)}.", "query", expected)
             if name in given:
-                raise BadValueError(f"{name} is given twice.", name, "each parameter once")
+                raise BadValueError(f'"{name}" is given twice.', name, "each parameter once")
             given[name] = value
         return cls(given)
 
@@ -109,9 +110,9 @@ class Query:
         written = self.given.get(name)
         if written is None:
             return None
-        if not NUMBER.match(written):
-            raise BadValueError(f"{name} is not a whole number.", name, "a whole number, 0 or more")
-        return int(written)
+        if not written:
+            raise BadValueError(f'"{name}" is empty.', name, "a whole number, 0 or more")
+        return number_in(written, name, 0)
 
     @property
     def place(self) -> Place:

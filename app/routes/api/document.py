@@ -216,7 +216,9 @@ def _query(name: str, schema: Schema, doc: str) -> Schema:
     return {"name": name, "in": "query", "description": doc, "schema": schema}
 
 
-_BRANCH: Final = _query("branch", BRANCH, "A branch of the session.")
+_BRANCH: Final = _query(
+    "branch", BRANCH, "The id of a branch; left out: main or, where that was deleted, the first that is left."
+)
 
 
 def _operation(

@@ -18,7 +18,7 @@ async def records(request: Request, session_id: str) -> Response:
     query = Query.of(request, "branch", "from", "to")
     first, end = query.number("from") or 0, query.number("to")
     if end is not None and end < first:
-        raise BadValueError(f"to is {end}, before from, {first}.", "to", f"a whole number, {first} or more")
+        raise BadValueError(f'"to" is {end}, before "from", {first}.', "to", f"a whole number, {first} or more")
     return await json_lines(parts_of(request).replays.of_branch(session_id, query.text("branch", ""), first, end))
 
 

@@ -27,7 +27,13 @@ NAMES: Final = {
 }
 """What the engine's definitions are called here."""
 
-BRANCH: Final[Schema] = {"type": "string", "description": "A branch of the session.", "default": "main"}
+BRANCH: Final[Schema] = {
+    "type": "string",
+    "description": (
+        "The id of a branch of the session. Left out: main or, where that was deleted, the first branch that is left."
+    ),
+}
+TOLD_BRANCH: Final[Schema] = {"type": "string", "description": "The id of the branch that this is about."}
 AT: Final[Schema] = {
     "type": "integer",
     "description": "K, actions executed: 0 to the branch's number of actions.",
@@ -107,7 +113,7 @@ def _created() -> Schema:
 
 def _moment() -> Schema:
     actions = {"type": "array", "items": ref("Action"), "description": "All actions of the branch, also those after K."}
-    return _whole({"branch": BRANCH, "at": AT, "actions": actions, "state": ref("State")}, "A moment of a branch.")
+    return _whole({"branch": TOLD_BRANCH, "at": AT, "actions": actions, "state": ref("State")}, "A moment of a branch.")
 
 
 def _actions() -> Schema:
@@ -140,7 +146,7 @@ def _acted() -> Schema:
 def _permalink() -> Schema:
     return _whole(
         {
-            "branch": BRANCH,
+            "branch": TOLD_BRANCH,
             "at": AT,
             "select": {"type": "string", "maxLength": MAX_SELECT, "description": "What is selected there."},
             "code": {"type": "string", "pattern": "^[0-9a-zA-Z_-]+$", "description": "The scenario, compressed."},

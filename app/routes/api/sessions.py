@@ -76,12 +76,12 @@ async def permalink(request: Request, session_id: str) -> Response:
     parts, query = parts_of(request), Query.of(request, "branch", "at", "select")
     place, select = query.place, query.text("select", "")
     async with parts.sessions.opened(session_id, place.branch) as session:
-        at = place.moment(session)
+        branch, at = session.chosen, place.moment(session)
         scenario = scenario_of(session)
     code = await parts.sessions.in_thread(lambda: encode(scenario, at, select))
     address = address_of(request)
-    told = {"branch": place.branch, "at": at, "select": select, "code": code}
-    return answer(dumps({**told, "url": address.link(f"p/{code}"), "loopback": address.is_loopback}))
+    told = {"branch": branch, "at": at, "select": select, "code": code}
+    return answer(dumps({**told, "url": address.link(f"p/{code}/"), "loopback": address.is_loopback}))
 
 
 @router.delete("/{session_id}")

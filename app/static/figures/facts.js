@@ -14,7 +14,7 @@ export function writeFacts({ queue, hashes, usage, blocks }) {
   for (const one of list.querySelectorAll(".slots-of")) one.hidden = !slots;
   if (!slots) return;
   put(list.querySelector("[data-of=slots]"), `${slots.filled} of ${slots.held}`);
-  put(list.querySelector("[data-of=occupancy]"), `${(100 * slots.filled / slots.all).toFixed(1)} %`);
+  put(list.querySelector("[data-of=occupancy]"), slots.all ? `${(100 * slots.filled / slots.all).toFixed(1)} %` : "–");
 }
 
 function change(was, now) {

@@ -41,7 +41,7 @@ def test_the_examples_run(tmp_path: Path) -> None:
     assert (acted["branch"], acted["at"], acted["records"]) == ("main", 4, [third, fourth])
     assert (seen["at"], seen["state"], len(seen["actions"])) == (2, second["state"], 4)
     assert probed["verdict"] == "Granted. ada takes 1 new block."
-    assert link["url"] == f"{site}/p/{link['code']}"
+    assert link["url"] == f"{site}/p/{link['code']}/"
 
 
 def documents(text: str) -> list[Json]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.routes.api.document import document
 from app.services.links import decode
 from app.settings import Settings
 from app.store import Store
@@ -48,7 +50,7 @@ def test_a_scenario_that_stops_makes_no_session(client: TestClient, settings: Se
 @pytest.mark.parametrize("kinds", [1, 2])
 def test_a_shortfall_may_be_larger_than_any_number_that_a_config_holds(client: TestClient, kinds: int) -> None:
     groups = [{"kind": "full_attention"}, {"kind": "sliding_window", "sliding_window": 16}][:kinds]
-    most = {"num_lookahead_tokens": 2**63 - 1, "max_model_len": 2**63 - 1}
+    most = {"num_lookahead_tokens": 2**53, "max_model_len": 2**53}
     api = Api(client, add("ada"), STEP, **most, groups=groups, block_size=1)
     (call,) = json.loads(api.get("/records?from=1").text)["allocate_slots"]
     assert (call["new_blocks"], call["free_before"]) == (None, 11)
@@ -82,7 +84,8 @@ def test_a_permalink_holds_the_branch(client: TestClient) -> None:
     api = Api(client, *actions)
     told = api.get("/permalink?at=2&select=block:3").json()
     assert list(told) == ["branch", "at", "select", "code", "url", "loopback"]
-    assert told["url"] == f"http://testserver/p/{told['code']}"
+    assert told["url"] == f"http://testserver/p/{told['code']}/"
+    assert client.get(told["url"]).status_code == 200, "no redirect repeats a long link"
     assert told["loopback"] is False
     link = decode(told["code"], Limits())
     assert (link.at, link.select) == (2, "block:3")
@@ -178,3 +181,32 @@ def test_another_sites_page_makes_no_session(client: TestClient) -> None:
     headers = {"Origin": "http://evil.example"}
     for path in ("/api/sessions", "/api/replay"):
         assert error_of(client.post(path, json=scenario(), headers=headers))[:2] == (403, "cross_origin")
+
+
+def test_without_a_branch_the_first_that_is_left_is_meant(client: TestClient) -> None:
+    """As the published description of `branch` says, which has no default: main may be gone."""
+    branches = [one for one in _described(document(), "branch") if "const" not in one]
+    assert len(branches) >= 4
+    for told in branches:
+        assert "default" not in told
+    api = Api(client, add("ada"), STEP, STEP)
+    assert api.get("/permalink").json()["branch"] == "main"
+    assert api.act(add("bob"), at=1).json()["branch"] == "b2"
+    assert api.act(add("cy"), at=1).json()["branch"] == "b3"
+    client.post(api.path.replace("/api/sessions", "/s") + "/delete", json={"branch": "main"}, headers=api.headers)
+    told = api.act(STEP)
+    assert (told.status_code, told.json()["branch"], told.json()["at"]) == (200, "b2", 3)
+    assert api.get().json()["branch"] == api.get("/permalink").json()["branch"] == "b2"
+    assert len(api.get("/records").text.splitlines()) == 3
+    assert api.act(STEP, branch="main").status_code == 409
+
+
+def _described(value: Any, name: str) -> list[Any]:  # noqa: ANN401 - JSON
+    """The schemas of every property and parameter of a name."""
+    if isinstance(value, list):
+        return [one for item in value for one in _described(item, name)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["properties"][name]] if name in value.get("properties", {}) else []
+    own += [value["schema"]] if value.get("name") == name and "schema" in value else []
+    return own + [one for item in value.values() for one in _described(item, name)]
