@@ -303,3 +303,11 @@ def test_an_id_from_right_to_left_turns_nothing_else(look: Look) -> None:
     }"""
     right, left = verdict.evaluate(script)
     assert left >= right - 1
+
+
+def test_a_pool_without_a_usable_block_divides_nothing(look: Look) -> None:
+    view = look(crowd(["a"], 1, steps=1))
+    view.open("?at=2", 2)
+    assert view.page.locator("[data-of=slots]").inner_text() == "0 of 0"
+    assert view.page.locator("[data-of=occupancy]").inner_text() == "\u2013"
+    assert "NaN" not in view.page.locator("body").inner_text()
