@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,10 +12,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from app.routes.answers import error_answer, parts_of
-from app.services.errors import ServiceError
+from app.routes.cookies import secret_of
+from app.services.errors import NotOwnerError, ServiceError
 from engine.errors import InputError, LimitError, ScenarioError
 
 RETRY_SECONDS = 5
+NO_COOKIE: Final = (
+    "Only the owner can act: whoever has the cookie that came with this session. Your browser sent none; you can look.",
+    "cookies to be allowed for this site if the session is yours, else a copy of your own",
+)
 MESSAGES = {
     400: ("bad_request", "This request can't be read."),
     404: ("not_found", "There is nothing at this address."),
@@ -37,7 +43,10 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def service_error(request: Request, error: ServiceError) -> Response:
-        answer = error_answer(request, error.status, error.code, error.message, error.where, error.expected)
+        message, expected = error.message, error.expected
+        if isinstance(error, NotOwnerError) and secret_of(request) is None:
+            message, expected = NO_COOKIE  # a stranger, or the owner's own browser keeps no cookies
+        answer = error_answer(request, error.status, error.code, message, error.where, expected)
         if error.status == 401:
             answer.headers["www-authenticate"] = "Bearer"
         if error.status == 503:

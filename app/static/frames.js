@@ -31,7 +31,7 @@ export function watchFrames(model, show) {
   });
   document.addEventListener("htmx:response:error", ({ detail }) => {
     // A form that comes back says beside the field what is wrong.
-    if (!/<hx-partial|aria-invalid|role="alert"/.test(detail.ctx.text ?? "")) say(messageOf(detail.ctx));
+    if (!/<hx-partial|aria-invalid|role="alert"/.test(detail.ctx.text ?? "")) say(messageOf(detail.ctx), "error", wayOn(detail.ctx));
   });
   document.addEventListener("htmx:error", ({ detail }) => {
     if (detail.ctx) waitForServer();
@@ -222,10 +222,24 @@ function messageOf({ text, response }) {
   }
 }
 
-/** A message over the page. */
-export function say(message, kind = "error") {
+/** Where the answer's page would lead on: to a branch that lives, to the start. Its links are relative to its address. */
+function wayOn({ text, request }) {
+  const link = new DOMParser().parseFromString(text ?? "", "text/html").querySelector("main.alone a.button");
+  if (!link) return null;
+  const asked = new URL(request?.action ?? "", document.baseURI);
+  return { href: new URL(link.getAttribute("href"), asked).href, text: link.textContent };
+}
+
+/** A message over the page, and a link behind it. */
+export function say(message, kind = "error", way = null) {
   const line = document.createElement("p");
   line.className = kind;
   line.textContent = message;
+  if (way) {
+    const link = document.createElement("a");
+    link.href = way.href;
+    link.textContent = way.text;
+    line.append(" ", link);
+  }
   document.getElementById("notice").replaceChildren(line);
 }

@@ -117,7 +117,7 @@ def test_only_the_owner_acts(client: TestClient, settings: Settings) -> None:
         for kind in ("step", "run", "add", "abort", "reset"):
             answer = stranger.post(f"{page}/{kind}", data={"at": "16"})
             assert answer.status_code == 403
-            assert "Only the owner can act; you can look." in text_of(answer)
+            assert "Your browser sent none; you can look." in text_of(answer)
     assert end_of(client, page) == 16
 
 

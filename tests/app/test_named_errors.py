@@ -138,3 +138,15 @@ def test_records_that_took_too_long_say_where_to_go_on() -> None:
         assert recorder.slice() == []
         assert isinstance(recorder.error, TooLongError)
         assert (recorder.error.where, recorder.error.expected) == (f"actions[{written}]", expected)
+
+
+def test_a_browser_that_keeps_no_cookie_is_told_so(client: TestClient) -> None:
+    page = new_session(client)
+    client.cookies.clear()
+    answer = client.post(f"{page}/step", data={})
+    assert answer.status_code == 403
+    words = text_of(answer)
+    assert "Only the owner can act: whoever has the cookie that came with this session." in words
+    assert "Your browser sent none; you can look." in words
+    client.cookies.set("poolscope_owner", "wrong")
+    assert "Only the owner can act; you can look." in text_of(client.post(f"{page}/step", data={}))

@@ -147,7 +147,7 @@ def test_what_is_kept_of_links_goes_when_it_does_not_open(settings: Settings) ->
     with browser(settings) as client:
         for code in ("x", "2x", "1"):
             client.get(f"/p/{code}/")
-        parts = client.app.app.app.app.app.state.parts  # type: ignore[attr-defined]
+        parts = client.app.app.app.app.app.app.state.parts  # type: ignore[attr-defined]
         assert parts.sessions.num_loaded == 0
 
 

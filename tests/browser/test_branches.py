@@ -42,13 +42,42 @@ def test_named_switched_deleted(view: Watched) -> None:
     view.page.fill("#branch-name", "with mine <b>")
     view.allowed.append("422")
     view.page.click("text=Rename")
-    expect(view.page.locator(".branches .error")).to_contain_text("Another branch has this name.")
+    expect(view.page.locator(".branches .error")).to_contain_text("Another branch has, or had, this name.")
     view.page.click("#branch-delete")
     expect(view.page.locator("#go-branches")).to_have_text("with mine <b>")
     expect(view.page.locator("#requests")).to_contain_text("mine")
     view.page.reload()
     view.wait(6)
     expect(view.page.locator("#requests")).to_contain_text("mine")
+
+
+@pytest.mark.parametrize("asks", ["#go-step", "#go-share"])
+def test_a_page_on_a_branch_that_is_gone_leads_on(view: Watched, asks: str) -> None:
+    branch(view)
+    session = view.page.url.partition("?")[0]
+    view.allowed.append("409")
+    elsewhere = view.page.context.request
+    elsewhere.post(f"{session}/delete", form={"branch": "b2"}, headers={"Origin": view.site, "Accept": "text/html"})
+    view.page.click(asks)
+    expect(view.page.locator("#notice p")).to_contain_text("The branch b2 was deleted.")
+    expect(view.page.locator("#notice a")).to_have_attribute("href", session)
+    view.page.click("#notice a")
+    view.wait(END)
+    expect(view.page.locator("#requests")).not_to_contain_text("mine")
+
+
+def test_a_page_of_a_session_that_is_gone_leads_to_the_start(view: Watched) -> None:
+    branch(view)
+    session = view.page.url.partition("?")[0]
+    secret = next(one["value"] for one in view.page.context.cookies(session) if one["name"] == "poolscope_owner")
+    view.allowed.append("404")
+    api = session.replace("/s/", "/api/sessions/")
+    gone = view.page.context.request.delete(api, headers={"Origin": view.site, "Authorization": f"Bearer {secret}"})
+    assert gone.status == 204
+    view.page.click("#go-step")
+    expect(view.page.locator("#notice p")).to_contain_text("There is no session of this name.")
+    expect(view.page.locator("#notice a")).to_have_text("Go to the start")
+    expect(view.page.locator("#notice a")).to_have_attribute("href", f"{view.site}/")
 
 
 def test_a_click_on_the_builtin_page_asks_what_if(view: Watched) -> None:

@@ -324,3 +324,11 @@ def test_all_rows_of_many_requests_stay_until_fewer_are_asked_for(look: Callable
     view.click("#go-step", 53)
     expect(rows).to_have_count(40)
     assert "rows" not in view.page.url
+
+
+def test_a_pool_without_a_usable_block_divides_nothing(look: Look) -> None:
+    view = look(crowd(["a"], 1, steps=1))
+    view.open("?at=2", 2)
+    assert view.page.locator("[data-of=slots]").inner_text() == "0 of 0"
+    assert view.page.locator("[data-of=occupancy]").inner_text() == "\u2013"
+    assert "NaN" not in view.page.locator("body").inner_text()

@@ -24,12 +24,12 @@ def test_there_is_nothing_here(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/api/sessions/x", "GET, DELETE"),
+        ("PUT", "/api/sessions/x", "GET, HEAD, DELETE"),
         ("GET", "/api/sessions", "POST"),
         ("GET", "/api/replay", "POST"),
         ("PATCH", "/api/sessions/x/actions", "POST"),
-        ("POST", "/api/sessions/x/records", "GET"),
-        ("DELETE", "/openapi.json", "GET"),
+        ("POST", "/api/sessions/x/records", "GET, HEAD"),
+        ("DELETE", "/openapi.json", "GET, HEAD"),
     ],
 )
 def test_it_isnt_done_this_way(client: TestClient, method: str, path: str, allowed: str) -> None:
@@ -46,7 +46,7 @@ def test_an_unknown_session(client: TestClient, name: str) -> None:
         assert error_of(client.get(f"/api/sessions/{name}{path}", headers=BROWSER))[0] == 404
 
 
-@pytest.mark.parametrize("query", ["at=x", "at=-1", "at=1e3", "at=0000000000", "at=%D9%A3", "colour=red", "at=1&at=1"])
+@pytest.mark.parametrize("query", ["at=x", "at=-1", "at=1e3", "at=99999999999", "at=%D9%A3", "colour=red", "at=1&at=1"])
 def test_wrong_parameters(client: TestClient, query: str) -> None:
     api = Api(client, add("ada"))
     for path in ("", "/permalink"):
