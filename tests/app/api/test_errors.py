@@ -24,12 +24,12 @@ def test_there_is_nothing_here(client: TestClient, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/api/sessions/x", "GET, DELETE"),
+        ("PUT", "/api/sessions/x", "GET, HEAD, DELETE"),
         ("GET", "/api/sessions", "POST"),
         ("GET", "/api/replay", "POST"),
         ("PATCH", "/api/sessions/x/actions", "POST"),
-        ("POST", "/api/sessions/x/records", "GET"),
-        ("DELETE", "/openapi.json", "GET"),
+        ("POST", "/api/sessions/x/records", "GET, HEAD"),
+        ("DELETE", "/openapi.json", "GET, HEAD"),
     ],
 )
 def test_it_isnt_done_this_way(client: TestClient, method: str, path: str, allowed: str) -> None:
