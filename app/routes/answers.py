@@ -120,9 +120,10 @@ def whole_number(text: str | None, where: str, default: int) -> int:
         return default
     if not DIGITS.match(text):
         raise BadValueError(f'"{where}" is not a whole number.', where, "a whole number, 0 or more")
-    if not NUMBER.match(digits := text.lstrip("0") or "0"):
-        raise BadValueError(f'"{where}" is too large.', where, f"at most {MOST}")
-    return int(digits)
+    if not NUMBER.match(text):
+        wrong = "is too large" if len(text.lstrip("0")) > 9 else "has too many digits"
+        raise BadValueError(f'"{where}" {wrong}.', where, f"at most {MOST}")
+    return int(text)
 
 
 def error_body(code: str, message: str, where: str, expected: str) -> dict[str, Any]:
