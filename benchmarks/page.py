@@ -6,7 +6,7 @@ For each size of the pool: 8 requests (or as many as asked for) hold about half 
 as many tokens and takes a block now and then. Timed: N clicks on Step at the end (each appends a step on the server), N
 over recorded steps, and the first page with an empty cache. Painted = the frame after the last figure was drawn has
 been shown. Window 1440 x 900.
-POOLSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
+POOLSCOPE_CHROMIUM names another browser than Debian's Chromium.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from app.routes.cookies import COOKIE
 from app.store import Store, StoredSession
 
-CHROMIUM = os.environ.get("POOLSCOPE_CHROMIUM", "/usr/bin/chromium")
+WHOLE, SHELL = "/usr/bin/chromium", "/usr/bin/chromium-headless-shell"
+CHROMIUM = os.environ.get("POOLSCOPE_CHROMIUM") or (WHOLE if Path(WHOLE).exists() else SHELL)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 SECRET = "the owner of what is measured"
 REQUESTS = 8

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,7 +13,8 @@ settings.register_profile("ci", derandomize=True, deadline=None, database=None, 
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-CHROMIUM = os.environ.get("POOLSCOPE_CHROMIUM", "/usr/bin/chromium")
+SHELL, WHOLE = "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"
+CHROMIUM = os.environ.get("POOLSCOPE_CHROMIUM") or (SHELL if Path(SHELL).exists() else WHOLE)
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",

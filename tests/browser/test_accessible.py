@@ -18,6 +18,7 @@ FOUND = """rules => axe.run(document, {runOnly: rules}).then(({passes, violation
   passes: passes.length,
   violations: violations.map(({id, nodes}) => ({id, places: nodes.slice(0, 3).map(({html}) => html.slice(0, 120))})),
 }))"""
+STILL = "Promise.allSettled(document.getAnimations().map((one) => one.finished)).then(() => 0)"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 WIDE, FOLD, PHONE = (1440, 900), (1024, 768), (390, 844)
 
@@ -26,6 +27,7 @@ def violations(page: Page) -> list[str]:
     """What axe-core finds wrong, with the first places."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
+    page.evaluate(STILL)  # what fades in is paler until it has
     found = page.evaluate(FOUND, RULES)
     assert found["passes"] > 5
     return [f"{one['id']}: {one['places']}" for one in found["violations"]]

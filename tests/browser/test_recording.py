@@ -157,7 +157,7 @@ def test_a_range_is_left_nowhere(record: Record) -> None:
 
 def test_a_link_to_a_moment_of_the_file_opens_there(record: Record) -> None:
     file = record(LESSON, path="?branch=main&at=6&sel=block:3", shown=6)
-    expect(file.page.locator("#card .card[data-block='3']")).to_contain_text("action 6")
+    expect(file.page.locator("#card .card[data-block='3']")).to_contain_text("step 3")
     chip = file.page.locator(".chosen .stage.pop .chip").first
     assert str(chip.get_attribute("href")).endswith("?branch=main&at=6&sel=block:67")
     chip.click()
