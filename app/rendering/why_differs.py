@@ -45,21 +45,23 @@ def differs(moment: Moment, request: str, stored: Sequence[Stored], start: int, 
         found = _hashed(moment, one.owner, start, size, one.key[0]) if one.owner is not None else None
         if mine is not None and found is not None and (same := _same(mine.tokens, found.tokens)) > most:
             best, theirs, most = one, found, same
-    more = f" (and {count(len(stored) - 1, 'other')})" if len(stored) > 1 else ""
     block = f"Block {best.block}" + ("" if best.owner is None else " of {}")
     if mine is None or theirs is None or not most:
         where = f"behind token {start - 1}" if start else "from the first block on"
-        told = f"It was never stored. {block}{more} has other tokens {where}."
+        told = f"It was never stored. {block} has other tokens {where}."
     elif most < size:
         told = (
-            f"It was never stored. {block}{more} has the same {count(most, 'token')} at first and others from token "
+            f"It was never stored. {block} has the same {count(most, 'token')} at first and others from token "
             f"{start + most} on: only a whole block can be hit."
         )
     else:
-        told = f"It was never stored. {block}{more} has the same {size} tokens with "
+        told = f"It was never stored. {block} has the same {size} tokens with "
     words = sentence(moment, told, *(() if best.owner is None else (best.owner,)))
     if mine is not None and theirs is not None and most == size:
         words = (*words, Piece(f"{_keys_apart(mine, theirs)}, and that is in the hash too."))
+    if others := len(stored) - 1:
+        verb = "goes" if others == 1 else "go"
+        words = (*words, Piece(f" {count(others, 'other block')} {verb} on differently too."))
     return words, best
 
 

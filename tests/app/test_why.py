@@ -166,7 +166,8 @@ def test_of_several_the_one_that_is_most_alike_is_told(client: TestClient, setti
     adds[1]["prompt"] = [*own(300, 1), [201, 5]]
     page = stored(settings, [*adds[:2], STEP, adds[2], STEP], num_blocks=40)
     answer = text_of(why(client, page, "hit", "c"))
-    assert "of near (and 1 other) has the same 3 tokens at first and others from token 7 on" in answer
+    told = "of near has the same 3 tokens at first and others from token 7 on: only a whole block can be hit."
+    assert f"{told} 1 other block goes on differently too." in answer
 
 
 def test_a_lookup_after_a_preemption_counts_apart(client: TestClient, settings: Settings) -> None:
