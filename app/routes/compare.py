@@ -18,7 +18,7 @@ from app.services.sessions import Sessions
 router = APIRouter()
 
 
-@router.api_route("/{source:stored}/compare", methods=["GET", "HEAD"])
+@router.get("/{source:stored}/compare")
 async def compare_page(request: Request) -> Response:
     """Two branches side by side at one moment; a branch that is shorter stays at its end."""
     sessions, asked = parts_of(request).sessions, request.query_params

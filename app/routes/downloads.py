@@ -35,7 +35,7 @@ RECORDING_SECONDS: Final = 60.0
 """CPU time that one recording may take."""
 
 
-@router.api_route("/{source:open}/downloads", methods=["GET", "HEAD"])
+@router.get("/{source:open}/downloads")
 async def downloads_page(request: Request) -> Response:
     """What can be downloaded."""
     async with parts_of(request).sessions.opened(asked_source(request), branch_of(request)) as session:

@@ -11,7 +11,7 @@ from app.routes.answers import html, parts_of
 router = APIRouter()
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
+@router.get("/")
 async def first_page(request: Request) -> Response:
     """The gallery: the lesson, a blank session, the stories, of one topic if the URL asks for it."""
     topic = request.query_params.get("topic", "")

@@ -33,13 +33,13 @@ router = APIRouter()
 RAN = re.compile(rf"([0-9]{{1,5}})-({'|'.join(ENDS)})\Z")
 
 
-@router.api_route("/healthz", methods=["GET", "HEAD"])
+@router.get("/healthz")
 async def healthz() -> Response:
     """Whether the server is up."""
     return json_answer({"status": "ok"})
 
 
-@router.api_route("/{source:source}", methods=["GET", "HEAD"])
+@router.get("/{source:source}")
 async def page(request: Request) -> Response:
     """The workspace: at its end a session, where they say themselves links, at their start all others."""
     source = asked_source(request)
@@ -48,7 +48,7 @@ async def page(request: Request) -> Response:
     return await _page(request)
 
 
-@router.api_route("/{source:source}/", methods=["GET", "HEAD"])
+@router.get("/{source:source}/")
 async def page_with_slash(request: Request) -> Response:
     """The page of a permalink; others have it without a slash."""
     source = asked_source(request)

@@ -26,7 +26,7 @@ router = APIRouter()
 TOO_LARGE: Final = "This session is too large for a link; a download holds it."
 
 
-@router.api_route("/{source:open}/share", methods=["GET", "HEAD"])
+@router.get("/{source:open}/share")
 async def share_page(request: Request) -> Response:
     """The links to the moment that the URL asks for. Nothing is stored: a short link is shown if there is one."""
     select = request.query_params.get("sel", "")
@@ -34,7 +34,7 @@ async def share_page(request: Request) -> Response:
         return await _share(request, session, place_of(request, session), select)
 
 
-@router.api_route("/{source:open}/qr", methods=["GET", "HEAD"])
+@router.get("/{source:open}/qr")
 async def on_a_wall(request: Request) -> Response:
     """A page with the QR code of a link to the moment, as large as the window."""
     parts, select = parts_of(request), request.query_params.get("sel", "")

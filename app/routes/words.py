@@ -12,7 +12,7 @@ from app.routes.answers import html
 router = APIRouter()
 
 
-@router.api_route("/words", methods=["GET", "HEAD"])
+@router.get("/words")
 async def words(request: Request) -> Response:
     """The glossary; each word has an address: `/words#word-idle-hits`."""
     return html(request, "words.html", GlossaryContext(GLOSSARY))

@@ -18,7 +18,7 @@ async def openapi() -> Response:
     return JSONResponse(document())
 
 
-@router.api_route("/docs", methods=["GET", "HEAD"])
+@router.get("/docs")
 async def docs(request: Request) -> Response:
     """The page."""
     return html(request, "docs.html", DocsContext())
