@@ -4,7 +4,7 @@ import { Figures } from "./compare/figures.js";
 import { watchKeys, watchSlider } from "./compare/keys.js";
 import { Pointing } from "./compare/pointing.js";
 import { Model } from "./figures/model.js";
-import { toggleTheme } from "./figures/theme.js";
+import "./theme-button.js";
 import { watchSheet } from "./sheet.js";
 
 const models = [new Model(), new Model()];
@@ -35,7 +35,6 @@ document.addEventListener("htmx:after:swap", async () => {
   await show();
   keepAddress();
 });
-document.getElementById("theme").addEventListener("click", toggleTheme);
 watchKeys(pointing);
 watchSheet();
 await show();

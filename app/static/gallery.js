@@ -1,8 +1,6 @@
 // The first page: the theme's switch, and topics without asking the server.
 
-import { toggleTheme } from "./figures/theme.js";
-
-document.getElementById("theme").addEventListener("click", toggleTheme);
+import "./theme-button.js";
 
 const links = [...document.querySelectorAll(".stories nav a")];
 
