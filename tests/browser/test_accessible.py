@@ -187,16 +187,6 @@ def test_chips_and_tests_have_names(view: Watched) -> None:
     assert refused.get_attribute("aria-hidden") is None
 
 
-def test_what_is_wrong_with_a_probe_stands_beside_its_field_alone(view: Watched) -> None:
-    view.allowed.append("422")
-    view.open("/story/one-call?at=6", 6)
-    view.page.click("#probe-tab")
-    view.page.fill("#probe-new", "x")
-    view.page.click("#probe-send")
-    expect(view.page.locator("#probe-new-says")).to_have_text("This is not a whole number.")
-    expect(view.page.locator("#notice")).to_have_text("")
-
-
 def test_the_log_is_filtered_by_request_and_kind(view: Watched) -> None:
     view.open("/story/one-call?at=15", 15)
     shown = view.page.locator("#log .sentences li:visible")

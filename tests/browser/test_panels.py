@@ -105,14 +105,16 @@ def test_probe_answers_as_a_traced_call_and_changes_nothing(view: Watched) -> No
     expect(view.page.locator("#call")).to_be_visible()
 
 
-def test_a_wrong_argument_is_told_beside_its_field(view: Watched) -> None:
+def test_a_wrong_argument_is_told_beside_its_field_alone(view: Watched) -> None:
     view.allowed.append("422")
     view.open(f"/story/one-call?at={END}", END)
     view.page.click("#probe-tab")
     view.page.fill("#probe-new", "many")
     view.page.click("#probe-send")
-    expect(view.page.locator("#probe .field.wrong .says")).to_contain_text("whole number")
+    expect(view.page.locator("#probe .field.wrong .says")).to_have_text("This is not a whole number.")
+    expect(view.page.locator("#probe-new-says")).to_have_text("This is not a whole number.")
     expect(view.page.locator("#probe-new")).to_have_value("many")
+    expect(view.page.locator("#notice")).to_have_text("")
 
 
 def test_a_why_card_answers_and_follows_time(view: Watched) -> None:
